@@ -1,0 +1,184 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "rendezvous/base/limits.h"
+#include "rendezvous/base/log.h"
+#include "rendezvous/base/report.h"
+
+namespace elastic::internal {
+
+// Decisions of one host's agent: which words are fenced or reset, which processes are spawned or
+// killed, what is reported, how long workers may live without a server. Pure like Membership.
+// Safety rests on it as much as on the server (P5, P10-P14, P20-P24), so it runs in the simulator.
+
+struct AgentSettings {
+  std::string host;
+  int32_t slots = 1;
+  Duration orphan_limit = kOrphanLimitInProcess;
+  Duration grace_period = kGracePeriodDefault;
+};
+
+// What the driver read from a worker's control page, always after carrying out the actions before.
+struct PageReading {
+  CommitWord word;
+  GenerationId generation;  // identity slot that belongs to word.generation; invalid if none
+  Held held;
+  Phase phase = Phase::kStarting;
+  uint64_t beats = 0;
+  friend bool operator==(const PageReading&, const PageReading&) = default;
+};
+
+// ---- events ------------------------------------------------------------------------------------
+namespace agent_event {
+struct Registered {
+  AgentIncarnation agent;
+};  // the server admitted this stream
+struct StreamLost {};
+struct DirectiveCame {
+  Directive directive;
+};
+struct Spawned {
+  WorkerIncarnation incarnation;
+  int64_t pid = 0;
+};
+struct SpawnFailed {
+  WorkerIncarnation incarnation;
+  std::string message;
+  bool hopeless = false;
+};
+struct Ready {
+  WorkerIncarnation incarnation;
+  Endpoint data;
+};  // worker declared readiness
+struct Entered {
+  WorkerIncarnation incarnation;
+  GenerationId generation;
+};
+struct Accused {
+  WorkerIncarnation reporter;
+  Accusation accusation;
+};
+struct Finished {
+  WorkerIncarnation incarnation;
+  GenerationId generation;
+  Held state;
+};
+struct Leaving {
+  WorkerIncarnation incarnation;
+};  // orderly release: unlocked its mutex first
+struct PageRead {
+  WorkerIncarnation incarnation;
+  PageReading reading;
+};
+struct OwnerDied {
+  WorkerIncarnation incarnation;
+  PageReading reading;
+};  // robust futex fired
+struct Exited {
+  WorkerIncarnation incarnation;
+  ExitStatus status;
+  PageReading reading;
+};
+struct BeatMissed {
+  WorkerIncarnation incarnation;
+  char process_state = 'R';
+};  // of /proc/PID/stat
+struct LauncherGone {
+  std::string reason;
+};  // P21: bootstrap input closed
+struct CopiesServed {
+  Endpoint endpoint;
+};  // copy server listens there
+struct TimePassed {};
+}  // namespace agent_event
+using AgentEvent =
+    std::variant<agent_event::Registered, agent_event::StreamLost, agent_event::DirectiveCame,
+                 agent_event::Spawned, agent_event::SpawnFailed, agent_event::Ready,
+                 agent_event::Entered, agent_event::Accused, agent_event::Finished,
+                 agent_event::Leaving, agent_event::PageRead, agent_event::OwnerDied,
+                 agent_event::Exited, agent_event::BeatMissed, agent_event::LauncherGone,
+                 agent_event::CopiesServed, agent_event::TimePassed>;
+
+// ---- actions -----------------------------------------------------------------------------------
+namespace agent_action {
+// fetch_or the fenced bit if the word's generation is `expected`, ring the bell, reread the page
+// and feed PageRead before anything else.
+struct Fence {
+  WorkerIncarnation incarnation;
+  GenerationNumber expected;
+};
+// Write the identity slot, then compare-exchange the word from `from` to {generation.number, 0},
+// reread and feed PageRead. Only from fenced, non-committing words or word 0 (P24).
+struct Reset {
+  WorkerIncarnation incarnation;
+  CommitWord from;
+  GenerationId generation;
+};
+struct DeliverRoster {
+  WorkerIncarnation incarnation;
+  Roster roster;
+};
+struct DeliverFinish {
+  WorkerIncarnation incarnation;
+  FinishRecord record;
+};
+struct TellLeave {
+  WorkerIncarnation incarnation;
+};  // please exit 0 without a generation
+struct Spawn {
+  WorkerIncarnation incarnation;
+  int32_t slot = 0;
+};
+struct Kill {
+  WorkerIncarnation incarnation;
+  int signal = 9;
+};  // the process and its descendants
+struct Forget {
+  WorkerIncarnation incarnation;
+};                 // unmap the page, drop the state's memory
+struct Report {};  // AgentCore::MakeReport changed: send it
+struct StampDeadline {
+  Instant kill_at;
+};  // for the guardian and every worker page (P23)
+struct Say {
+  Severity severity = Severity::kInfo;
+  std::string text;
+};
+struct EndAgent {
+  int exit_code = 0;
+};  // all workers are gone
+}  // namespace agent_action
+using AgentAction =
+    std::variant<agent_action::Fence, agent_action::Reset, agent_action::DeliverRoster,
+                 agent_action::DeliverFinish, agent_action::TellLeave, agent_action::Spawn,
+                 agent_action::Kill, agent_action::Forget, agent_action::Report,
+                 agent_action::StampDeadline, agent_action::Say, agent_action::EndAgent>;
+using AgentActions = std::vector<AgentAction>;
+
+class AgentCore {
+ public:
+  AgentCore(AgentSettings settings, Instant now);
+  ~AgentCore();
+  AgentCore(const AgentCore&) = delete;
+  AgentCore& operator=(const AgentCore&) = delete;
+
+  // The driver carries out the actions in order; a Fence or Reset is followed by a PageRead event
+  // at once (within the carrying out), whose actions are appended to the queue.
+  AgentActions Step(Instant now, const AgentEvent& event);
+  std::optional<Instant> NextDeadline() const;
+  // The newest report; the sequence number grows with each call.
+  AgentReport MakeReport(Instant now);
+  std::vector<std::string> BrokenInvariants() const;
+
+  struct State;  // agent_state.h
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace elastic::internal

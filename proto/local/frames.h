@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+
+namespace elastic::internal::local {
+
+// Frames of the agent-worker link, protocol version 1: one frame is one message of a SOCK_SEQPACKET
+// Unix socket, a FrameHeader followed by the struct that belongs to its kind. Fixed layout, little
+// endian, text NUL-terminated. Descriptors travel with WELCOME by SCM_RIGHTS in the order page,
+// state, bell. A reader refuses other magics, versions outside [kVersionMin, kVersionMax], unknown
+// kinds and sizes that do not match.
+
+inline constexpr uint32_t kFrameMagic = 0x31464C45;  // "ELF1"
+inline constexpr uint16_t kVersionMin = 1;
+inline constexpr uint16_t kVersionMax = 1;
+inline constexpr int kJobIdBytes = 64;
+inline constexpr int kAddressBytes = 48;
+inline constexpr int kHostBytes = 256;
+inline constexpr int kMessageBytes = 512;
+inline constexpr int kRosterPartEntriesMax = 256;
+
+enum class FrameKind : uint16_t {
+  kUnspecified = 0,
+  // worker -> agent
+  kHello = 1,
+  kReady = 2,
+  kEntered = 3,
+  kAccuse = 4,
+  kFinished = 5,
+  kWordSettled = 6,
+  kLeaving = 7,
+  // agent -> worker
+  kWelcome = 32,
+  kRefused = 33,
+  kRosterPart = 34,
+  kFinishRecorded = 35,
+  kLeave = 36,
+};
+
+struct FrameHeader {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t kind;
+  uint32_t bytes;  // of the whole frame, header included
+  uint32_t reserved;
+};
+
+struct WireGeneration {
+  uint64_t server;
+  uint64_t digest;
+  uint32_t number;
+  uint32_t reserved;
+};
+struct WireIncarnation {
+  uint32_t agent;
+  uint32_t counter;
+};
+struct WireHeld {
+  uint32_t generation;
+  uint32_t commits;
+  uint64_t digest;
+  uint64_t step;
+};
+struct WireEndpoint {
+  char address[kAddressBytes];
+  uint16_t port;
+  uint16_t reserved[3];
+};
+
+// First frame of a worker. The agent checks the peer's credentials: same user, and a descendant of
+// the slot's process, which also tells it the incarnation.
+struct Hello {
+  uint16_t version_min;
+  uint16_t version_max;
+  uint32_t reserved;
+  int64_t pid;
+  char job_id[kJobIdBytes];
+};
+// Declares readiness: from now on the worker may be put into a generation.
+struct Ready {
+  WireEndpoint data;
+};
+struct Entered {
+  WireGeneration generation;
+};
+struct Accuse {
+  WireGeneration generation;
+  WireIncarnation accused;
+};
+struct Finished {
+  WireGeneration generation;
+  WireHeld state;
+};
+// kWordSettled and kLeaving have no body; kLeave neither.
+
+struct Welcome {
+  WireIncarnation incarnation;
+  uint32_t slot;
+  uint32_t reserved;
+  uint64_t job_nonce;  // part of every data hello
+  char host[kHostBytes];
+  char listen_address[kAddressBytes];  // data listener binds here, port 0
+};
+struct Refused {
+  char message[kMessageBytes];
+};
+struct RosterWireEntry {
+  uint8_t role;  // enum Role
+  uint8_t holds_resume;
+  uint16_t reserved;
+  int32_t rank;
+  int32_t previous_rank;
+  int32_t slot;
+  WireIncarnation incarnation;
+  WireEndpoint data;
+  char host[kHostBytes];
+};
+// A roster travels in parts of at most kRosterPartEntriesMax entries, in order.
+struct RosterPart {
+  WireGeneration generation;
+  WireHeld resume;
+  uint32_t parent;
+  uint8_t kind;  // enum GenerationKind
+  uint8_t reserved[3];
+  uint32_t first;  // index of the first entry of this part
+  uint32_t count;  // entries in this part, following this struct
+  uint32_t total;
+  uint32_t reserved2;
+  // RosterWireEntry entries[count];
+};
+struct FinishRecorded {
+  WireGeneration generation;
+  WireHeld final_state;
+};
+
+}  // namespace elastic::internal::local

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rendezvous/base/commit_word.h"
+#include "rendezvous/base/ids.h"
+#include "rendezvous/base/roster.h"
+#include "rendezvous/base/time.h"
+
+namespace elastic::internal {
+
+// What agents and the server tell each other (P24): whole states, never events. Any message may be
+// lost, repeated, delayed or cut; the newest one repairs it. Both pure cores speak these structs;
+// rendezvous/client and rendezvous/server translate them to protobuf.
+
+// Where a worker's runtime is, stamped on its control page; for people, tests and benchmarks.
+enum class Phase : uint8_t {
+  kUnspecified = 0,
+  kOutside = 1,  // in the user's code
+  kInCollective = 2,
+  kCommitting = 3,
+  kEntering = 4,   // dialling edges of a new generation, or waiting for one
+  kRestoring = 5,  // taking or copying the resume version
+  kStarting = 6,   // before it declared readiness
+  kWaiting = 7,    // ready, in no generation
+  kFinished = 8,   // reported finished, waits for the record
+};
+
+enum class WorkerLife : uint8_t {
+  kUnspecified = 0,
+  kStarting = 1,  // process runs, has not declared readiness
+  kWaiting = 2,   // declared readiness: may be put into a generation
+  kMember = 3,    // its word names a generation
+  kDead = 4,      // reported dead and killed: always true (P13)
+};
+
+enum class DeathCause : uint8_t {
+  kUnspecified = 0,
+  kExited = 1,          // wait status known
+  kOwnerDied = 2,       // robust futex fired; status may follow
+  kStopped = 3,         // state T at the first missed beat
+  kAccused = 4,         // a survivor saw its connection break and the server upheld it
+  kMarkedByServer = 5,  // entry time-out, heartbeat time-out, or its host's removal
+  kAgentLost = 6,       // filled in by the server
+  kNeverJoined = 7,     // exited before it ever connected
+};
+
+// wait status of a process in the shell's manner.
+struct ExitStatus {
+  bool signalled = false;
+  int32_t code = 0;  // exit code, or signal number
+  bool ok() const { return !signalled && code == 0; }
+  friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
+};
+std::string ToString(const ExitStatus& status);  // `exit code 3`, `signal 9 (SIGKILL)`
+
+struct Accusation {
+  GenerationId generation;  // the reporter's, unmarked when it saw the reset (P18)
+  WorkerIncarnation accused;
+  friend bool operator==(const Accusation&, const Accusation&) = default;
+};
+
+// One worker in an agent's report. Stays in the reports after death until the server says that it
+// may be forgotten (Directive::forget).
+struct WorkerReport {
+  WorkerIncarnation incarnation;
+  int32_t slot = 0;
+  int64_t pid = 0;
+  WorkerLife life = WorkerLife::kStarting;
+  CommitWord word;          // as read after the newest fence that the agent applied
+  GenerationId generation;  // full identity on the page that belongs to `word`
+  Held held;
+  bool entered = false;          // the runtime acknowledged entering `word.generation`
+  bool joined = false;           // ever declared readiness through the runtime
+  std::optional<Held> finished;  // function returned, in the generation of `word`, with this state
+  Endpoint data;                 // its data listener, once ready
+  Phase phase = Phase::kStarting;  // newest seen; of a dead worker: at death
+  Duration beat_age{0};  // since the newest beat when the report was made; for status only
+  std::vector<Accusation> accusations;          // of its current generation
+  DeathCause cause = DeathCause::kUnspecified;  // when dead
+  std::optional<ExitStatus> exit;               // when reaped
+  bool released = false;  // left in order (drained, told to exit): exit 0 is no failure
+  friend bool operator==(const WorkerReport&, const WorkerReport&) = default;
+};
+
+// Told that a member is lost (P12).
+struct Mark {
+  GenerationNumber generation;
+  WorkerIncarnation dead;
+  auto operator<=>(const Mark&) const = default;
+};
+
+struct AgentReport {
+  std::string host;
+  AgentIncarnation agent;
+  uint64_t sequence = 0;         // grows with each report of this incarnation
+  uint64_t acked_directive = 0;  // newest Directive::sequence that was applied
+  GenerationId installed;        // newest installed roster applied
+  GenerationId prepared;         // newest prepared roster handed to workers
+  GenerationNumber closed;       // every number up to it is over here: words fenced
+  std::vector<Mark> marks;
+  Endpoint copies;                         // where this agent serves committed copies
+  std::vector<WorkerReport> workers;       // in incarnation order
+  std::optional<std::string> spawn_error;  // the command cannot be started on this host (exit 2)
+};
+
+enum class StopMode : uint8_t {
+  kUnspecified = 0,
+  kNone = 1,
+  kGraceful = 2,   // SIGTERM to every worker at once, grace period, SIGKILL
+  kImmediate = 3,  // SIGKILL
+};
+
+// The record that all members of one generation reported the same final version (P29).
+struct FinishRecord {
+  GenerationId generation;
+  Held final_state;
+  friend bool operator==(const FinishRecord&, const FinishRecord&) = default;
+};
+
+// What one host's agent should bring about: the server's side of the stream.
+struct Directive {
+  ServerIncarnation server;
+  AgentIncarnation agent;     // whom it is for; older agent incarnations on that host must die
+  uint64_t sequence = 0;      // grows with each directive of this server to this agent
+  uint64_t acked_report = 0;  // newest AgentReport::sequence applied: the heartbeat's answer
+  std::optional<Roster> installed;
+  std::optional<Roster> prepared;
+  GenerationNumber closed;
+  std::vector<Mark> marks;
+  std::vector<int32_t> slots;             // that should have a live worker
+  bool spawn_allowed = true;              // false while re-forming (kSpawnHold at most)
+  std::vector<WorkerIncarnation> leave;   // newcomers or drained workers told to exit 0
+  std::vector<WorkerIncarnation> remove;  // removed: kill, never part of a generation again
+  std::vector<WorkerIncarnation> forget;  // exit counted, copy not needed: drop entry and memory
+  std::optional<FinishRecord> finished;
+  StopMode stop = StopMode::kNone;
+  std::string stop_reason;
+};
+
+}  // namespace elastic::internal

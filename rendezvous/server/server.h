@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rendezvous/core/job.h"
+#include "rendezvous/core/membership.h"
+#include "rendezvous/store/journal.h"
+
+namespace elastic::internal {
+
+// The rendezvous server of one job: the driver thread that owns Membership, the agents' gRPC
+// service on `agent_address`, and on `status_address`, a listener of its own, the read-only status
+// service with health and reflection. Used in-process by elastic-run and by elastic-rendezvous.
+class RendezvousServer {
+ public:
+  struct Options {
+    JobSpec job;
+    std::string agent_address;   // e.g. unix:/run/x/rendezvous.sock or 127.0.0.1:0
+    std::string status_address;  // e.g. 127.0.0.1:0
+  };
+  struct Callbacks {
+    std::function<void(Severity, const std::string&)> note;               // driver thread
+    std::function<void(int exit_code, const std::string& reason)> ended;  // driver thread, once
+  };
+  // Errors: UNAVAILABLE or INVALID_ARGUMENT when an address cannot be listened on.
+  static StatusOr<std::unique_ptr<RendezvousServer>> Start(Options options, Journal& journal,
+                                                           Callbacks callbacks);
+  ~RendezvousServer();  // Shutdown() if it was not called
+
+  std::string agent_target() const;    // what an agent dials
+  std::string status_address() const;  // host:port with the real port
+  void Post(Event event);              // from any thread
+  JobView View() const;                // newest picture, from any thread
+  // Ends streams, then the driver. Bounded by a second.
+  void Shutdown();
+
+ private:
+  class Impl;
+  explicit RendezvousServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace elastic::internal

@@ -1,0 +1,20 @@
+# elastic_add_test(NAME SOURCES files... LIBRARIES targets... [LABELS labels...] [TIMEOUT seconds])
+# One Catch2 program; each TEST_CASE becomes a ctest of its own name. Label `slow` is left out of
+# scripts/test --fast.
+find_package(Catch2 2 REQUIRED)
+include(Catch)
+include(CTest)
+
+function(elastic_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} Catch2::Catch2WithMain)
+  catch_discover_tests(${name} TEST_PREFIX "${name}: "
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
