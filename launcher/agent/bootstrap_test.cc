@@ -1,0 +1,54 @@
+#include "launcher/agent/bootstrap.h"
+
+#include <catch2/catch.hpp>
+
+namespace elastic::internal {
+namespace {
+
+AgentBootstrap Example() {
+  AgentBootstrap bootstrap;
+  bootstrap.job_id = "job-1";
+  bootstrap.job_nonce = 0xFEDCBA9876543210ull;
+  bootstrap.host = "127.0.0.2";
+  bootstrap.listen_address = "127.0.0.2";
+  bootstrap.slots = 3;
+  bootstrap.server = "unix:/tmp/x/rendezvous.sock";
+  bootstrap.folder = "/tmp/x";
+  bootstrap.command = {"python3", "train.py", "a \"quoted\"\nline"};
+  bootstrap.environment = {{"A", "1"}, {"B", ""}};
+  bootstrap.working_directory = "/tmp";
+  bootstrap.grace_period = std::chrono::milliseconds(1500);
+  bootstrap.log_level = Severity::kDebug;
+  bootstrap.np = 6;
+  return bootstrap;
+}
+
+TEST_CASE("BootstrapSurvivesTheTripThroughOneLineOfJson") {
+  const std::string line = Example().ToJson();
+  CHECK(line.find('\n') == std::string::npos);
+  const auto read = AgentBootstrap::FromJson(line);
+  REQUIRE(read.ok());
+  CHECK(*read == Example());
+}
+
+TEST_CASE("BootstrapWithAMissingOrWrongFieldIsRefusedByName") {
+  const auto refused = [](const std::string& from, const std::string& to, const char* name) {
+    std::string line = Example().ToJson();
+    const size_t at = line.find(from);
+    REQUIRE(at != std::string::npos);
+    line.replace(at, from.size(), to);
+    const auto read = AgentBootstrap::FromJson(line);
+    REQUIRE(!read.ok());
+    CHECK(read.error().code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(read.error().message(), Catch::Contains(name));
+  };
+  refused("\"slots\":3", "\"slots\":0", "slots");
+  refused("\"slots\":3", "\"slits\":3", "slots");
+  refused("\"version\":1", "\"version\":2", "version");
+  refused("\"log_level\":\"debug\"", "\"log_level\":\"loud\"", "log_level");
+  CHECK(AgentBootstrap::FromJson("").status().code() == StatusCode::kInvalidArgument);
+  CHECK(AgentBootstrap::FromJson("[1]").status().code() == StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace elastic::internal
