@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "elastic_c.h"
+#include "elastic_sampler.h"
+
+// elastic.h: C++17 over the C interface (elastic_c.h, which has the full contract of each call).
+// Header-only, so that a program and libelastic need not share a C++ library; no exceptions of
+// ours.
+//
+//   elastic::Runtime runtime;
+//   if (elastic::Status status = runtime.Init(); !status.ok()) { print; return 2; }
+//   elastic::State<Model> state;
+//   if (auto status = runtime.CreateState(state); !status.ok()) { ... }
+//   state.initial() = FirstModel();
+//   elastic::Status status = runtime.Run(state, [&](elastic::State<Model>& model) {
+//     while (!Done(model.current())) {
+//       ... compute gradients from model.current() ...
+//       ELASTIC_RETURN_IF_ERROR(runtime.AllReduce(gradients, count));
+//       ... write all of model.next() ...
+//       ELASTIC_RETURN_IF_ERROR(runtime.Commit(step));
+//     }
+//     return elastic::Status();
+//   });
+
+#define ELASTIC_RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                             \
+    if (::elastic::Status elastic_status_of_call_ = (expression); !elastic_status_of_call_.ok()) { \
+      return elastic_status_of_call_;                                                              \
+    }                                                                                              \
+  } while (false)
+
+namespace elastic {
+
+enum class Code : int {
+  kOk = ELASTIC_OK,
+  kInvalidArgument = ELASTIC_INVALID_ARGUMENT,
+  kDeadlineExceeded = ELASTIC_DEADLINE_EXCEEDED,
+  kResourceExhausted = ELASTIC_RESOURCE_EXHAUSTED,
+  kFailedPrecondition = ELASTIC_FAILED_PRECONDITION,
+  kAborted = ELASTIC_ABORTED,
+  kInternal = ELASTIC_INTERNAL,
+  kUnavailable = ELASTIC_UNAVAILABLE,
+  kDataLoss = ELASTIC_DATA_LOSS,
+  kNotAMember = ELASTIC_NOT_A_MEMBER,
+};
+
+// OK, or a code and a text that names the remedy. From any thread, as any value.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  // The outcome of a C call made by this thread just before.
+  static Status Of(elastic_status status) {
+    return status == ELASTIC_OK ? Status()
+                                : Status(static_cast<Code>(status), elastic_last_error());
+  }
+
+  bool ok() const { return code_ == Code::kOk; }
+  bool aborted() const { return code_ == Code::kAborted; }
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  Code code_ = Code::kOk;
+  std::string message_;
+};
+
+enum class Op : int {
+  kSum = ELASTIC_SUM,
+  kAverage = ELASTIC_AVERAGE,
+  kMin = ELASTIC_MIN,
+  kMax = ELASTIC_MAX,
+};
+
+enum class Severity : int {
+  kDebug = ELASTIC_DEBUG,
+  kInfo = ELASTIC_INFO,
+  kWarning = ELASTIC_WARNING,
+  kError = ELASTIC_ERROR,
+};
+
+namespace detail {
+template <class T>
+constexpr elastic_data_type DataTypeOf() {
+  if constexpr (std::is_same_v<T, float>) {
+    return ELASTIC_FLOAT32;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return ELASTIC_FLOAT64;
+  } else {
+    static_assert(std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8,
+                  "collectives take float, double and 64-bit signed integers");
+    return ELASTIC_INT64;
+  }
+}
+}  // namespace detail
+
+// The program's training state, twice: `current` is committed and read, `next` is written whole and
+// becomes current at Commit. T is plain data without pointers, equal on all ranks. The memory is
+// the runtime's: references are valid until the next commit or restore. See elastic_state_create.
+template <class T>
+class State {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>, "state is moved between processes as bytes");
+
+  const T& current() const { return *static_cast<const T*>(elastic_state_current()); }
+  T& next() { return *static_cast<T*>(elastic_state_next()); }
+  // The state before training; zeroed at first. Only before Join or Run.
+  T& initial() { return *static_cast<T*>(elastic_state_current()); }
+};
+
+// The process's part in the job; at most one object per process. From the program's one thread.
+class Runtime {
+ public:
+  struct Options {
+    // Called from any thread, one call at a time; must not call the runtime.
+    std::function<void(Severity, std::string_view)> log;
+    Severity log_threshold = Severity::kInfo;
+  };
+
+  Runtime() = default;
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  ~Runtime() {
+    if (initialised_) {
+      elastic_shutdown();
+    }
+  }
+
+  Status Init() { return Init(Options{}); }
+  Status Init(Options options) {
+    log_ = std::move(options.log);
+    elastic_init_options init{};
+    init.struct_size = sizeof init;
+    init.log_threshold = static_cast<elastic_severity>(options.log_threshold);
+    if (log_) {
+      init.log_user = this;
+      init.log = [](void* user, elastic_severity severity, const char* line) {
+        static_cast<Runtime*>(user)->log_(static_cast<Severity>(severity), line);
+      };
+    }
+    Status status = Status::Of(elastic_init(&init));
+    initialised_ = status.ok();
+    return status;
+  }
+
+  // Makes the memory behind `state`; once, before Join or Run.
+  template <class T>
+  Status CreateState(State<T>&) {
+    return Status::Of(elastic_state_create(sizeof(T)));
+  }
+
+  Status Join() { return Status::Of(elastic_join(nullptr, nullptr)); }
+  Status Finish() { return Status::Of(elastic_finish(nullptr)); }
+
+  // -1 when not a member (see elastic_rank).
+  int rank() const { return elastic_rank(); }
+  int size() const { return elastic_size(); }
+  int local_rank() const { return elastic_local_rank(); }
+  int local_size() const { return elastic_local_size(); }
+  int cross_rank() const { return elastic_cross_rank(); }
+  int cross_size() const { return elastic_cross_size(); }
+  uint32_t generation() const { return elastic_generation(); }
+  std::string incarnation() const { return elastic_incarnation(); }
+
+  // `data` of every rank becomes the reduction over all ranks. T: float, double, int64_t.
+  template <class T>
+  Status AllReduce(T* data, size_t count, Op op = Op::kSum) {
+    return AllReduce(data, data, count, op);
+  }
+  template <class T>
+  Status AllReduce(const T* in, T* out, size_t count, Op op = Op::kSum) {
+    return Status::Of(elastic_allreduce(in, out, count, detail::DataTypeOf<T>(),
+                                        static_cast<elastic_reduce_op>(op), nullptr));
+  }
+  Status Broadcast(void* data, size_t bytes, int root) {
+    return Status::Of(elastic_broadcast(data, bytes, root, nullptr));
+  }
+  // `out` has size() * bytes bytes.
+  Status AllGather(const void* in, void* out, size_t bytes) {
+    return Status::Of(elastic_allgather(in, out, bytes, nullptr));
+  }
+  Status Barrier() { return Status::Of(elastic_barrier(nullptr)); }
+
+  // `next` becomes the committed state; read rank and size again afterwards (elastic_commit).
+  Status Commit(uint64_t step) { return Status::Of(elastic_commit(step, nullptr)); }
+
+  // Trains to the end: see elastic_run. `function` is called as Status(State<T>&).
+  template <class T, class Function>
+  Status Run(State<T>& state, Function&& function) {
+    struct Call {
+      State<T>& state;
+      std::remove_reference_t<Function>& function;
+      Status answer;
+    } call{state, function, Status()};
+    const elastic_status status = elastic_run(
+        [](void* user) -> elastic_status {
+          auto& at = *static_cast<Call*>(user);
+          at.answer = at.function(at.state);
+          return static_cast<elastic_status>(at.answer.code());
+        },
+        &call);
+    if (status == ELASTIC_OK) {
+      return Status();
+    }
+    // The function's own error keeps its own text.
+    const bool own = static_cast<Code>(status) == call.answer.code() && !call.answer.ok();
+    return own ? call.answer : Status::Of(status);
+  }
+
+ private:
+  std::function<void(Severity, std::string_view)> log_;
+  bool initialised_ = false;
+};
+
+}  // namespace elastic
