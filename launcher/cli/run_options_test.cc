@@ -1,0 +1,115 @@
+#include "launcher/cli/run_options.h"
+
+#include <catch2/catch.hpp>
+
+namespace elastic::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+RunOptions Valid() {
+  RunOptions options;
+  options.np = 4;
+  options.command = {"./train"};
+  return options;
+}
+
+Status ErrorOf(const RunOptions& options) {
+  const auto job = MakeJobSpec(options);
+  REQUIRE_FALSE(job.ok());
+  CHECK_THAT(job.status().message(), !Catch::Contains("\n"));
+  return job.status();
+}
+
+TEST_CASE("WithoutHostsAllWorkersRunOnLocalhostAndMinNpIsNp") {
+  const auto job = MakeJobSpec(Valid());
+  REQUIRE(job.ok());
+  REQUIRE(job->hosts.size() == 1);
+  CHECK(job->hosts[0].name == "localhost");
+  CHECK(job->hosts[0].slots == 4);
+  CHECK(job->np == 4);
+  CHECK(job->min_np == 4);
+  CHECK(job->max_np == 4);
+}
+
+TEST_CASE("TheJobTakesItsTimesFromTheFlags") {
+  RunOptions options = Valid();
+  options.min_np = 2;
+  options.hosts = "127.0.0.1:2,127.0.0.2:3";
+  options.heartbeat_timeout = 1s;
+  options.elastic_timeout = 2s;
+  options.entry_timeout = 4s;
+  const auto job = MakeJobSpec(options);
+  REQUIRE(job.ok());
+  CHECK(job->min_np == 2);
+  CHECK(job->hosts.size() == 2);
+  CHECK(job->heartbeat_timeout == 1s);
+  CHECK(job->elastic_timeout == 2s);
+  CHECK(job->entry_timeout == 4s);
+}
+
+TEST_CASE("ACountOutOfRangeIsNamed") {
+  RunOptions options = Valid();
+  options.np = 0;
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("-np 0: want at least 1"));
+  options.np = -3;
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("-np -3"));
+  options.np = kMembersMax + 1;
+  CHECK(ErrorOf(options).code() == StatusCode::kResourceExhausted);
+  options.np = kSlotsPerHostMax + 1;
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("-H"));
+  options.np.reset();
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("-np is missing"));
+}
+
+TEST_CASE("MinNpLiesBetweenOneAndNp") {
+  RunOptions options = Valid();
+  options.np = 3;
+  options.min_np = 5;
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("--min-np 5 is more than -np 3"));
+  options.min_np = 0;
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("--min-np 0"));
+}
+
+TEST_CASE("FewerSlotsThanWorkersNamesBothNumbersAndTheHosts") {
+  RunOptions options = Valid();
+  options.hosts = "127.0.0.1:1,127.0.0.2:2";
+  const Status error = ErrorOf(options);
+  CHECK(error.code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(error.message(), Catch::Contains("need 4 slots (-np), have 3") &&
+                                  Catch::Contains("127.0.0.1:1,127.0.0.2:2"));
+}
+
+TEST_CASE("AHostThatIsAnotherMachineIsRefused") {
+  RunOptions options = Valid();
+  options.hosts = "localhost:2,node7:2";
+  const Status error = ErrorOf(options);
+  CHECK(error.code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(error.message(), Catch::Contains("'node7'"));
+}
+
+TEST_CASE("AMalformedHostListIsRefused") {
+  RunOptions options = Valid();
+  options.hosts = "localhost:";
+  CHECK(ErrorOf(options).code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("TimesThatCannotWorkAreRefused") {
+  RunOptions options = Valid();
+  options.heartbeat_timeout = 100ms;
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("--heartbeat-timeout 100ms"));
+  options = Valid();
+  options.entry_timeout = 0s;
+  CHECK_THAT(ErrorOf(options).message(), Catch::Contains("--entry-timeout 0"));
+}
+
+TEST_CASE("AMissingCommandIsAnErrorWithAnExample") {
+  RunOptions options = Valid();
+  options.command.clear();
+  const Status error = ErrorOf(options);
+  CHECK(error.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(error.message(), Catch::Contains("no command to run"));
+}
+
+}  // namespace
+}  // namespace elastic::internal

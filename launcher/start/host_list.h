@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rendezvous/base/status.h"
+#include "rendezvous/core/job.h"
+
+namespace elastic::internal {
+
+// Reads `host[:slots],...` as -H takes it: names, IPv4 addresses, or IPv6 addresses in brackets
+// when slots follow (`[::1]:2`). A host without slots has one. Order is kept: ranks follow it.
+// Pure: resolves nothing.
+// Errors: INVALID_ARGUMENT names the part that is malformed, given twice or has no slots;
+// RESOURCE_EXHAUSTED names the limit of limits.h that it passes.
+StatusOr<std::vector<HostSpec>> ParseHostList(std::string_view text);
+
+// The numeric address on which workers of a local host listen for data: the name itself if it is a
+// loopback address, 127.0.0.1 for `localhost`.
+// Errors: FAILED_PRECONDITION for any other host: this version starts agents on this machine only.
+StatusOr<std::string> LocalDataAddress(const std::string& host);
+
+// The names as -H would take them, for messages: `127.0.0.1:2,127.0.0.2:2`.
+std::string FormatHostList(const std::vector<HostSpec>& hosts);
+int CountSlots(const std::vector<HostSpec>& hosts);
+
+}  // namespace elastic::internal
