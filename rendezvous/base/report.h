@@ -105,6 +105,7 @@ struct AgentReport {
   Endpoint copies;                         // where this agent serves committed copies
   std::vector<WorkerReport> workers;       // in incarnation order
   std::optional<std::string> spawn_error;  // the command cannot be started on this host (exit 2)
+  friend bool operator==(const AgentReport&, const AgentReport&) = default;
 };
 
 enum class StopMode : uint8_t {
@@ -139,6 +140,7 @@ struct Directive {
   std::optional<FinishRecord> finished;
   StopMode stop = StopMode::kNone;
   std::string stop_reason;
+  friend bool operator==(const Directive&, const Directive&) = default;
 };
 
 }  // namespace elastic::internal
