@@ -24,6 +24,8 @@ struct AgentSettings {
 };
 
 // What the driver read from a worker's control page, always after carrying out the actions before.
+// It is fed as PageRead after each Fence and Reset, before Entered, Finished and Leaving, for
+// kWordSettled, and for every worker before a heartbeat's MakeReport.
 struct PageReading {
   CommitWord word;
   GenerationId generation;  // identity slot that belongs to word.generation; invalid if none
@@ -112,12 +114,17 @@ struct Fence {
   WorkerIncarnation incarnation;
   GenerationNumber expected;
 };
-// Write the identity slot, then compare-exchange the word from `from` to {generation.number, 0},
-// reread and feed PageRead. Only from fenced, non-committing words or word 0 (P24).
+// Write the identity slot if `generation` is valid, then compare-exchange the word from `from` to
+// `to`, ring the bell, reread and feed PageRead. Only from fenced, non-committing words or words of
+// number 0 (P24). `to` is {generation.number, 0}; with the fenced bit when that number is closed
+// already, so that the word is never open in a closed number. For a worker outside (generation
+// invalid) `to` is {0, closed}: its commits field says up to which number it may not enter a
+// prepared generation by itself, and a compare-exchange from an older such word fails (P12).
 struct Reset {
   WorkerIncarnation incarnation;
   CommitWord from;
   GenerationId generation;
+  CommitWord to;
 };
 struct DeliverRoster {
   WorkerIncarnation incarnation;

@@ -13,13 +13,16 @@ namespace elastic::internal {
 // The worker's side of the protocol: which generation this process is in, when it may commit, when
 // it enters a successor, whom it fetches the state from, when its function is called again and when
 // it is finished (P5-P8, P15, P18, P25, P26, P29). Pure: the runtime's two threads feed it under
-// one lock and carry out its actions; the simulator runs the same code.
+// one lock and carry out its actions; the simulator runs the same code. README.md beside this file
+// has the sequences (start, commit, boundary, loss, growth, finish) call by call, and says which
+// thread carries out which action.
 
 // ---- events ------------------------------------------------------------------------------------
 namespace worker_event {
+// Installed or prepared, from the agent; in any order with WordSeen, and possibly twice.
 struct RosterCame {
   Roster roster;
-};  // installed or prepared, from the agent
+};
 // The commit word and its identity were reread: after a bell, a Cas action, or on entering.
 struct WordSeen {
   CommitWord word;
@@ -46,7 +49,12 @@ struct FetchFailed {
   GenerationId generation;
   WorkerIncarnation holder;
 };
-struct CommitWanted {};  // the program calls commit()
+// The program calls commit(). `generation` is that of the Open which the running call of the
+// program's function was started or continued with: a call that has not noticed yet that its
+// generation is over gets CommitReturns{false}, even if the runtime has entered the next one.
+struct CommitWanted {
+  GenerationId generation;
+};
 // The 8-byte world collective begun by the commit before is complete: smallest and largest id.
 struct Agreed {
   GenerationId generation;
@@ -56,9 +64,12 @@ struct Agreed {
 struct CopyDone {
   Held state;
 };  // spare buffer complete, page's held written
+// `state`: newest committed state of this worker. `generation` as in CommitWanted: a return out of
+// a generation that is over is ignored, the function is called again by the next Open.
 struct FunctionReturned {
   Held state;
-};  // newest committed state of this worker
+  GenerationId generation;
+};
 struct FinishRecorded {
   FinishRecord record;
 };
@@ -76,17 +87,24 @@ namespace worker_action {
 struct Connect {
   Roster roster;
 };  // dial and accept all edges, in parallel
+// Abort and destroy communicators, dials and fetches of generations up to it. Until then their
+// connections stay open, even after Close: a connection closed earlier would look to a peer that is
+// not fenced yet like the loss of this worker.
 struct Disconnect {
   GenerationNumber up_to;
-};  // abort communicators and dials up to it
+};
+// Ask for the resume version. Replaces a fetch that is under way, of whatever generation.
 struct Fetch {
   Roster roster;
   RosterEntry holder;
-};  // ask for the resume version
+};
+// Go on with the offered transfer. It fills the spare buffer, so the runtime begins it only when
+// the program's call is back in `run`, and feeds StateTaken or FetchFailed in the end.
 struct AcceptState {
   GenerationId generation;
-};  // go on with the offered transfer
-// Write the identity slot, compare-exchange the word, then feed WordSeen at once.
+};
+// Write the identity slot (not for the word's present generation), compare-exchange the word, then
+// feed WordSeen at once, before any other event: carried out under the lock by whoever got it.
 struct Cas {
   CommitWord from;
   CommitWord to;
@@ -119,13 +137,16 @@ struct CommitReturns {
 };  // false: the generation is over
 // The program may compute in this generation: `run` calls the function (again if `restored`: drop
 // `next`, start from the committed state; false: the same call goes on after a commit boundary).
+// With `restored` and a roster without a resume version the runtime first broadcasts rank 0's
+// initial state over the program's communicator and commits version 0 (P7), then calls it.
 struct Open {
   Roster roster;
   bool restored = false;
 };
+// Collectives fail with ABORTED from here on; connections stay open until Disconnect.
 struct Close {
   GenerationId generation;
-};  // collectives fail with ABORTED from here on
+};
 struct RunReturns {
   bool left = false;
 };  // recorded, or told to leave: exit 0
