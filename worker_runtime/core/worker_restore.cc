@@ -1,0 +1,98 @@
+// Taking the resume version from a holder (P14, P25).
+#include "worker_runtime/core/worker_state.h"
+
+namespace elastic::internal {
+
+namespace {
+
+// Each holder is asked this often before the worker gives up and is replaced.
+constexpr size_t kFetchRoundsMax = 3;
+
+}  // namespace
+
+// Starts at another holder for each rank, so that several newcomers do not all ask the same one.
+void WorkerCore::State::StartFetch(const Roster& roster) {
+  fetch = {};
+  fetch.generation = roster.id;
+  const bool prepared = roster.kind == GenerationKind::kPrepared;
+  for (const RosterEntry& entry : roster.entries) {
+    const bool holds =
+        prepared ? entry.role == Role::kWorker && entry.previous_rank >= 0 : entry.holds_resume;
+    if (holds && entry.incarnation != self) {
+      fetch.holders.push_back(entry);
+    }
+  }
+  const RosterEntry* own = roster.Find(self);
+  if (!fetch.holders.empty() && own != nullptr) {
+    fetch.next = static_cast<size_t>(own->rank) % fetch.holders.size();
+  }
+  FetchNext();
+}
+
+void WorkerCore::State::FetchNext() {
+  const auto found = rosters.find(fetch.generation.number);
+  if (found == rosters.end()) {
+    return;
+  }
+  fetch.accepted = false;
+  if (fetch.failures >= kFetchRoundsMax * fetch.holders.size()) {
+    // Outside, another roster will come when the members are gone. Inside, the others wait for
+    // this worker, so it makes room for a replacement that may have better luck.
+    if (word.generation == fetch.generation.number) {
+      Fail("none of " + std::to_string(fetch.holders.size()) +
+           " holders gave the state of version " + ToString(found->second.resume.version) +
+           " for generation " + ToString(fetch.generation) +
+           "; look at their logs and at the links to them");
+    }
+    return;
+  }
+  const size_t index = fetch.next;
+  fetch.next = (fetch.next + 1) % fetch.holders.size();
+  Emit(worker_action::Fetch{found->second, fetch.holders[index]});
+}
+
+void WorkerCore::State::On(const worker_event::StateOffered& event) {
+  if (!fetch.generation.valid() || event.generation != fetch.generation || fetch.accepted) {
+    return;
+  }
+  const auto found = rosters.find(fetch.generation.number);
+  if (found == rosters.end() || pending_cas.has_value()) {
+    return;
+  }
+  const Roster& roster = found->second;
+  if (word_id == event.generation && !word.fenced) {
+    if (roster.resume.valid() && event.state.version != roster.resume.version) {
+      ++fetch.failures;
+      FetchNext();
+      return;
+    }
+    fetch.accepted = true;
+    Emit(worker_action::AcceptState{event.generation});
+    return;
+  }
+  // A member is past the boundary: only now may this word name the prepared generation (P25). The
+  // exchange fails if the agent has closed that number meanwhile.
+  if (roster.kind == GenerationKind::kPrepared && word.generation.value == 0 && !word.fenced) {
+    EmitCas({event.generation.number, 0, false, false}, event.generation);
+  }
+}
+
+void WorkerCore::State::On(const worker_event::StateTaken& event) {
+  held = event.state;  // the page says so, whatever became of the generation
+  if (event.generation != fetch.generation) {
+    return;
+  }
+  fetch = {};
+  state_ready = entering == event.generation;
+  Advance();
+}
+
+void WorkerCore::State::On(const worker_event::FetchFailed& event) {
+  if (event.generation != fetch.generation || !fetch.generation.valid()) {
+    return;
+  }
+  ++fetch.failures;
+  FetchNext();
+}
+
+}  // namespace elastic::internal

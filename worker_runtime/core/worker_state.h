@@ -1,0 +1,113 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker_runtime/core/worker_core.h"
+
+namespace elastic::internal {
+
+// Where the program's commit() is. Every stage but kIdle ends with CommitReturns.
+enum class CommitStage : uint8_t {
+  kIdle,
+  kAwaiting,   // the agreement begun by the commit before is not complete yet
+  kMarking,    // compare-exchange that sets `committing`
+  kCopying,    // the program's thread fills the spare buffer; nothing can stop this commit any more
+  kFinishing,  // compare-exchange to the next number
+  kCrossing,   // compare-exchange into the prepared successor
+  kDrained,    // passed the boundary and is no member of the successor: waits to be told to leave
+};
+
+// A request for the resume version, to one holder after the other.
+struct FetchState {
+  GenerationId generation;  // invalid: none under way
+  std::vector<RosterEntry> holders;
+  size_t next = 0;
+  size_t failures = 0;
+  bool accepted = false;
+};
+
+// All of WorkerCore's memory and its transitions; each worker_*.cc file has those of one subject.
+struct WorkerCore::State {
+  explicit State(WorkerIncarnation own) : self(own) {}
+
+  // One handler per event.
+  void On(const worker_event::RosterCame& event);
+  void On(const worker_event::WordSeen& event);
+  void On(const worker_event::EdgesUp& event);
+  void On(const worker_event::PeerBroken& event);
+  void On(const worker_event::StateOffered& event);
+  void On(const worker_event::StateTaken& event);
+  void On(const worker_event::FetchFailed& event);
+  void On(const worker_event::CommitWanted& event);
+  void On(const worker_event::Agreed& event);
+  void On(const worker_event::CopyDone& event);
+  void On(const worker_event::FunctionReturned& event);
+  void On(const worker_event::FinishRecorded& event);
+  void On(const worker_event::LeaveTold& event);
+
+  template <class Action>
+  void Emit(Action action) {
+    actions.emplace_back(std::move(action));
+  }
+  void Fail(std::string message);
+
+  // worker_word.cc
+  void EmitCas(CommitWord to, const GenerationId& generation);
+  void ResolveCas(const worker_action::Cas& cas);
+  void ResolveMarking(const worker_action::Cas& cas);
+  void ResolveFinishing(const worker_action::Cas& cas);
+  void ResolveCrossing(const worker_action::Cas& cas);
+  void ForgetOldRosters();
+  void CloseIfOver();
+
+  // worker_enter.cc
+  const Roster* RosterOfWord() const;
+  bool ShouldConnect(const Roster& roster) const;
+  void Advance();
+  void BeginEntering(const Roster& roster);
+  void Enter(const Roster& roster);
+  void BeginAgreement();
+
+  // worker_restore.cc
+  void StartFetch(const Roster& roster);
+  void FetchNext();
+
+  // worker_commit.cc
+  void EndCommit(bool committed);
+
+  const WorkerIncarnation self;
+  WorkerActions actions;  // of the step under way
+
+  CommitWord word;  // as last seen; number 0: outside, commits: numbers closed to this newcomer
+  GenerationId word_id;
+  Held held;
+  std::map<GenerationNumber, Roster> rosters;  // of the word's number or later
+  std::set<GenerationNumber> connecting;       // Connect was given out, not disconnected since
+  std::set<GenerationNumber> edges_up;
+
+  GenerationId entering;  // the word names it, Open not given out yet
+  bool state_ready = false;
+  FetchState fetch;
+
+  GenerationId call;        // generation that the program's call computes in; invalid: none
+  GenerationId continuing;  // prepared successor entered in commit(), before its Open
+  std::set<WorkerIncarnation> accused;
+  uint32_t contributed = 0;  // prepared number in the agreement that is under way
+  bool old_connections = false;
+
+  CommitStage stage = CommitStage::kIdle;
+  GenerationId committing;  // generation of the commit under way
+  uint32_t boundary = 0;    // prepared number that this commit is the boundary to
+  std::optional<worker_action::Cas> pending_cas;
+
+  GenerationId finished_in;  // newest generation in which ReportFinished was given out
+  bool finished = false;     // and it is still the one
+  bool ended = false;        // RunReturns or Fatal was given out
+};
+
+}  // namespace elastic::internal
