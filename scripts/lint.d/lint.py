@@ -36,13 +36,13 @@ def text_problems(files):
         yield from banned(path, text)
         if path.suffix in sources.CPP:
             yield from layer_problems(path, text)
-        if path.suffix == ".h" and "#pragma once" not in text:
+        if path.suffix == ".h" and not re.search(r"#pragma once|#ifndef \w+_H_", text):
             yield f"{path}: no #pragma once"
 
 
 def banned(path, text):
     name = str(path)
-    code = sources.strip(text) if path.suffix in sources.CPP else None
+    code = sources.strip(text) if path.suffix in sources.CPP | {".proto"} else None
     for what, pattern, where, exceptions, why in rules.BANNED:
         if not any(re.search(w, name) for w in where):
             continue

@@ -1,0 +1,187 @@
+"""Workers are killed at random and at chosen moments; no committed sample is lost or repeated."""
+
+import collections
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+# pylint: disable=wrong-import-position
+import page as pages
+import processes
+import runner
+from waiting import pause_until, wait_until
+
+STEPS = ["--steps", 400, "--step-us", 3000]
+# A state whose copying takes long enough to be hit.
+BIG = ["--state-bytes", 24 << 20]
+TARGETS = [None, pages.IN_COLLECTIVE, pages.COMMITTING, None, pages.ENTERING, pages.RESTORING,
+           None, pages.OUTSIDE]
+
+
+def _pids(status):
+    return {w.rank: w.pid for w in status.members}
+
+
+def _kill_in_phase(job, pids, phase, timeout):
+    """Kills the first of `pids` that shows `phase`; (pid, page), or None if none showed it."""
+    found = {}
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        for pid in list(pids()):
+            if pid not in found:
+                try:
+                    found[pid] = pages.Page(job, pid)
+                except (LookupError, AssertionError):
+                    continue
+            if found[pid].phase == phase and processes.alive(pid):
+                job.kill(pid)
+                return pid, found[pid]
+    return None
+
+
+def _workers_below(job):
+    """Pids of worker processes, newcomers included, without asking the server."""
+    return [p for p in job.below() if "oracle_worker" in processes.command_of(p)]
+
+
+def _one_kill(context, number):
+    """One run with one kill (two where the phase needs a re-forming); the victims' phases."""
+    target = TARGETS[number % len(TARGETS)]
+    arguments = STEPS + (BIG if target in (pages.COMMITTING, pages.RESTORING, pages.ENTERING)
+                         else ["--reduce-bytes", 1 << 20])
+    hit = []
+    with context.oracle_job(arguments) as job:
+        before = job.wait_size(4)
+        pids = _pids(before)
+        victim = pids[context.random.randrange(4)]
+        page = pages.Page(job, victim)
+        dead = {victim}
+        if target in (pages.ENTERING, pages.RESTORING):
+            job.kill(victim)
+            hit.append(page.phase_name)
+            others = (lambda: [p for p in pids.values() if p != victim]) \
+                if target == pages.ENTERING else \
+                (lambda: [p for p in _workers_below(job) if p not in pids.values()])
+            second = _kill_in_phase(job, others, target, 5)
+            if second is not None:
+                dead.add(second[0])
+                hit.append(second[1].phase_name)
+        elif target is None:
+            pause_until(time.monotonic() + context.random.uniform(0, 0.7))
+            job.kill(victim)
+            wait_until(lambda: not processes.alive(victim), 5, "the victim's end")
+            hit.append(page.phase_name)
+        else:
+            found = _kill_in_phase(job, lambda: [victim], target, 3)
+            if found is None:
+                job.kill(victim)
+            hit.append(page.phase_name)
+        after = job.wait_size(4, above=before.generation)
+        kept = set(pids.values()) - dead
+        assert kept <= set(_pids(after).values()), f"{kept} did not stay in {_pids(after)}"
+        job.expect_exit(0, 60)
+        context.check_oracle(job, arguments)
+    print(f"  run {number}: victims were {', '.join(hit)}", flush=True)
+    return hit
+
+
+def AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced(context):  # slow
+    hit = collections.Counter()
+    for number in range(context.runs):
+        hit.update(_one_kill(context, number))
+    print(f"  phases: {dict(hit)}")
+    if context.runs >= 50:
+        for phase in (pages.OUTSIDE, pages.IN_COLLECTIVE, pages.COMMITTING, pages.ENTERING,
+                      pages.RESTORING):
+            name = pages.PHASE_NAMES[phase]
+            assert hit[name] >= 3, f"phase {name} was hit {hit[name]} times, expected at least 3"
+
+
+def OneKilledWorkerIsReplacedWhileTheOthersKeepTheirProcesses(context):
+    arguments = STEPS
+    with context.oracle_job(arguments) as job:
+        before = job.wait_size(4)
+        victim = _pids(before)[0]
+        job.kill(victim)
+        after = job.wait_size(4, above=before.generation)
+        assert set(_pids(before).values()) - {victim} <= set(_pids(after).values())
+        assert victim not in _pids(after).values()
+        # Survivors keep their order and come first; the newcomer gets the last rank.
+        assert [_pids(after)[r] for r in range(3)] == [_pids(before)[r] for r in (1, 2, 3)]
+        job.expect_exit(0)
+        context.check_oracle(job, arguments)
+
+
+def TwoWorkersKilledAtOnceAreBothReplaced(context):
+    arguments = STEPS
+    for ranks in ((0, 1), (1, 2), (0, 3))[:max(1, min(context.runs, 3))]:
+        with context.oracle_job(arguments) as job:
+            before = job.wait_size(4)
+            victims = [_pids(before)[r] for r in ranks]
+            for pid in victims:
+                job.kill(pid)
+            after = job.wait_size(4, above=before.generation)
+            assert set(_pids(before).values()) - set(victims) <= set(_pids(after).values())
+            job.expect_exit(0)
+            context.check_oracle(job, arguments)
+
+
+def AKillDuringReFormingStartsTheNextGeneration(context):  # slow
+    count = max(2, context.runs)
+    for number in range(count):
+        gap = 0.5 * number / (count - 1)
+        arguments = ["--steps", 500, "--step-us", 3000]
+        with context.oracle_job(arguments) as job:
+            before = job.wait_size(4)
+            pids = _pids(before)
+            first, second = context.random.sample(range(4), 2)
+            start = time.monotonic()
+            job.kill(pids[first])
+            pause_until(start + gap)
+            job.kill(pids[second])
+            after = job.wait_size(4, above=before.generation)
+            kept = {pids[r] for r in range(4) if r not in (first, second)}
+            assert kept <= set(_pids(after).values()), f"gap {gap}: {kept} not in {_pids(after)}"
+            job.expect_exit(0)
+            context.check_oracle(job, arguments)
+
+
+def AllWorkersOfOneHostAreReplaced(context):
+    arguments = STEPS
+    for host in ("127.0.0.1", "127.0.0.2"):
+        with context.oracle_job(arguments) as job:
+            before = job.wait_size(4)
+            victims = [w.pid for w in before.members if w.host == host]
+            assert len(victims) == 2
+            for pid in victims:
+                job.kill(pid)
+            after = job.wait_size(4, above=before.generation)
+            assert set(_pids(before).values()) - set(victims) <= set(_pids(after).values())
+            job.expect_exit(0)
+            context.check_oracle(job, arguments)
+
+
+def ANewcomerKilledWhileItStartsDisturbsNobody(context):
+    """It is killed before it has declared readiness: no generation changes on its account."""
+    arguments = ["--steps", 900, "--step-us", 3000, "--newcomer-us", 400000]
+    with context.oracle_job(arguments) as job:
+        before = job.wait_size(4)
+        (job.logs / "began").touch()
+        pids = set(_pids(before).values())
+        victim = _pids(before)[3]
+        job.kill(victim)
+        shrunk = job.wait_size(3, above=before.generation)
+        newcomer = wait_until(lambda: [p for p in _workers_below(job) if p not in pids], 10,
+                              "a replacement process")[0]
+        job.kill(newcomer)
+        wait_until(lambda: not processes.alive(newcomer), 5, "the newcomer's end")
+        assert job.wait_size(3).generation == shrunk.generation, "a starting newcomer was a member"
+        after = job.wait_size(4, above=shrunk.generation)
+        assert pids - {victim} <= set(_pids(after).values())
+        job.expect_exit(0)
+        context.check_oracle(job, arguments)
+
+
+if __name__ == "__main__":
+    runner.main(globals())

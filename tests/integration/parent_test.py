@@ -1,0 +1,182 @@
+"""What happens to the workers when an agent, a guardian or elastic-run is killed or signalled."""
+
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+# pylint: disable=wrong-import-position
+import oracle
+import processes
+import runner
+from waiting import wait_until
+
+LONG = ["--steps", 8000, "--step-us", 3000]
+# Long enough that the job trains on after a new agent has brought its workers.
+MEDIUM = ["--steps", 1500, "--step-us", 3000]
+
+
+def _gone(pids):
+    return not any(processes.alive(p) for p in pids)
+
+
+def _lose_parent(context, which):
+    arguments = MEDIUM + ["--grandchild", 1]
+    with context.oracle_job(arguments) as job:
+        before = job.wait_size(4)
+        target = before.members[2]
+        agent, guardian = job.agent_and_guardian_of(target.pid)
+        assert agent != guardian, "agent and guardian are two processes"
+        lost = [p for p in job.below() if p != agent and agent in _ancestors(p)]
+        grandchildren = [p for p in lost if "elastic-test-grandchild" in processes.command_of(p)]
+        assert len(grandchildren) == 2, processes.describe(lost)
+        kept = {w.pid for w in before.members if w.host != target.host}
+        victim = agent if which == "agent" else guardian
+        start = time.monotonic()
+        job.kill(victim)
+        wait_until(lambda: _gone(lost + [agent]), 2.0,
+                   lambda: "the end of " + processes.describe([p for p in lost + [agent]
+                                                               if processes.alive(p)]))
+        print(f"  all of {which}'s {len(lost)} processes were gone after "
+              f"{1000 * (time.monotonic() - start):.0f} ms")
+        after = job.wait_size(4, above=before.generation, timeout=30)
+        assert kept <= {w.pid for w in after.members}, "the other host's workers did not stay"
+        assert job.agent_and_guardian_of(next(w.pid for w in after.members
+                                              if w.host == target.host))[0] != agent
+        job.expect_exit(0, 60)
+        context.check_oracle(job, arguments)
+
+
+def _ancestors(pid):
+    chain = []
+    while pid > 1:
+        stat = processes.stat_of(pid)
+        if stat is None:
+            break
+        pid = stat[1]
+        chain.append(pid)
+    return chain
+
+
+def WorkersOfAKilledAgentAreGoneWithinTwoSecondsAndANewAgentBringsOthers(context):
+    _lose_parent(context, "agent")
+
+
+def WorkersOfAKilledGuardianAreGoneWithinTwoSecondsAndANewAgentBringsOthers(context):
+    _lose_parent(context, "guardian")
+
+
+def NothingIsLeftOfAJobWhoseLauncherIsKilled(context):
+    """Within the grace period plus 2 s, even of workers that ignore SIGTERM."""
+    grace = 1.0
+    for on_term in ("exit", "ignore"):
+        arguments = LONG + ["--grandchild", 1, "--on-term", on_term]
+        with context.oracle_job(arguments, launcher=["--grace-period", f"{grace}s"]) as job:
+            job.wait_size(4)
+            lost = job.below()
+            assert len(lost) >= 2 * 2 + 4 + 4
+            start = time.monotonic()
+            job.process.kill()
+            job.process.wait(5)
+            wait_until(lambda: processes.reap_orphans({job.pid}) or _gone(lost), grace + 2.0,
+                       lambda: "the end of " + processes.describe([p for p in lost
+                                                                   if processes.alive(p)]))
+            print(f"  {on_term}: gone after {time.monotonic() - start:.2f} s")
+            terms = [log.terms for log in oracle.read_logs(job.logs)]
+            assert all(terms), f"every worker gets SIGTERM first: {terms}"
+
+
+def AStoppedWorkerIsLostAtTheFirstMissedBeatAndKilled(context):
+    arguments = MEDIUM
+    with context.oracle_job(arguments) as job:
+        before = job.wait_size(4)
+        victim = before.members[1]
+        start = time.monotonic()
+        job.kill(victim.pid, signal.SIGSTOP)
+        wait_until(lambda: not processes.alive(victim.pid), 2.0, "the stopped worker's end")
+        print(f"  killed {1000 * (time.monotonic() - start):.0f} ms after it was stopped")
+        after = job.wait_size(4, above=before.generation)
+        kept = {w.pid for w in before.members} - {victim.pid}
+        assert kept <= {w.pid for w in after.members}
+        job.expect_exit(0)
+        context.check_oracle(job, arguments)
+
+
+def AStoppedAgentIsASilentHostWhoseWorkersDie(context):
+    arguments = ["--steps", 4000, "--step-us", 3000]
+    with context.oracle_job(arguments, launcher=["--heartbeat-timeout", "1s"]) as job:
+        before = job.wait_size(4)
+        target = before.members[3]
+        agent, _ = job.agent_and_guardian_of(target.pid)
+        lost = [w.pid for w in before.members if w.host == target.host]
+        job.kill(agent, signal.SIGSTOP)
+        # Heartbeat time-out plus kill allowance plus slack.
+        wait_until(lambda: _gone(lost), 4.0, lambda: processes.describe(lost))
+        shrunk = job.wait_status(lambda s: s.size == 2 and s.generation > before.generation, 10,
+                                 "the other host trains on alone")
+        assert {w.pid for w in before.members if w.host != target.host} \
+            <= {w.pid for w in shrunk.members}
+        job.kill(agent, signal.SIGCONT)
+        job.wait_size(4, above=shrunk.generation, timeout=30)
+
+
+def OneInterruptGivesTheWorkersTheGracePeriod(context):
+    arguments = LONG + ["--on-term", "exit"]
+    with context.oracle_job(arguments) as job:
+        job.wait_size(4)
+        workers = {w.pid for w in job.status().members}
+        start = time.monotonic()
+        job.signal(signal.SIGINT)
+        job.expect_exit(130, 10)
+        assert time.monotonic() - start < 5, "waits no longer than the workers need"
+        logs = {log.pid: log for log in oracle.read_logs(job.logs)}
+        terms = [logs[pid].terms[0] for pid in workers if logs[pid].terms]
+        assert len(terms) == 4, "every worker gets SIGTERM"
+        assert max(terms) - min(terms) < 1e9, f"together: {sorted(terms)}"
+        assert set(logs) == workers, "nobody was replaced while the job stopped"
+
+
+def AnInterruptedJobKillsWhatIgnoresSigterm(context):
+    arguments = LONG + ["--on-term", "ignore"]
+    with context.oracle_job(arguments, launcher=["--grace-period", "1s"]) as job:
+        job.wait_size(4)
+        start = time.monotonic()
+        job.signal(signal.SIGINT)
+        job.expect_exit(130, 10)
+        assert 0.9 < time.monotonic() - start < 4, time.monotonic() - start
+
+
+def ASecondInterruptEndsTheJobAtOnce(context):
+    arguments = LONG + ["--on-term", "ignore"]
+    with context.oracle_job(arguments, launcher=["--grace-period", "60s"]) as job:
+        job.wait_size(4)
+        job.signal(signal.SIGINT)
+        wait_until(lambda: all(log.terms for log in oracle.read_logs(job.logs)), 5,
+                   "SIGTERM at the workers")
+        start = time.monotonic()
+        job.signal(signal.SIGINT)
+        job.expect_exit(130, 5)
+        print(f"  ended {time.monotonic() - start:.2f} s after the second interrupt")
+
+
+def SigtermEndsTheJobWith143(context):
+    with context.oracle_job(LONG) as job:
+        job.wait_size(4)
+        job.signal(signal.SIGTERM)
+        job.expect_exit(143, 10)
+
+
+def AStopFromTheTerminalDoesNotStopTheLauncher(context):
+    """A stopped launcher would be a dead server: SIGTSTP is ignored while a job runs."""
+    arguments = ["--steps", 300, "--step-us", 3000]
+    with context.oracle_job(arguments) as job:
+        job.wait_size(4)
+        job.signal(signal.SIGTSTP)
+        assert processes.stat_of(job.pid)[0] != "T"
+        job.expect_exit(0)
+        assert processes.stat_of(job.pid) is None
+
+
+if __name__ == "__main__":
+    runner.main(globals())

@@ -1,0 +1,54 @@
+"""What a job may leave on a machine: files, shared memory, sockets. Looked at before and after."""
+
+import os
+
+
+def _lines(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().splitlines()[1:]
+    except FileNotFoundError:
+        return []
+
+
+def listeners():
+    """Local addresses of listening TCP sockets, as /proc/net/tcp writes them."""
+    found = set()
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in _lines(path):
+            fields = line.split()
+            if len(fields) > 3 and fields[3] == "0A":
+                found.add(fields[1])
+    return found
+
+
+def listener_addresses():
+    """IPv4 addresses (as text) that some TCP socket listens on."""
+    result = set()
+    for local in listeners():
+        address = local.split(":")[0]
+        if len(address) == 8:
+            result.add(".".join(str(int(address[i:i + 2], 16)) for i in (6, 4, 2, 0)))
+        else:
+            result.add(address)
+    return result
+
+
+def sockets_in(folder):
+    """Unix sockets named below `folder`."""
+    return {fields[7] for fields in (line.split() for line in _lines("/proc/net/unix"))
+            if len(fields) > 7 and fields[7].startswith(str(folder))}
+
+
+class Snapshot:
+    """Shared memory entries, and what lies in the folder that the job was given as TMPDIR."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+        self.found = {os.path.join("/dev/shm", name) for name in os.listdir("/dev/shm")}
+        for top, folders, files in os.walk(self.folder):
+            self.found |= {os.path.join(top, name) for name in folders + files}
+        self.found |= sockets_in(self.folder)
+
+    def new_since(self, before):
+        return sorted(self.found - before.found)

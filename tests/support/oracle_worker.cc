@@ -1,0 +1,247 @@
+// The oracle worker: a training program whose result shows any sample that was lost or counted
+// twice. Each step adds (id + 1) of every sample of the global batch to a weight, through one
+// allreduce; before each commit it logs the ids that it contributes, after it that it returned.
+// tests/support/oracle.py replays the logs against the sampler's order.
+//
+// The idea of logging before the commit: a worker killed just after its commit has logged its ids
+// already, and a proposal whose commit failed is told apart by generation_of_step in the state.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/event_log.h"
+#include "tests/support/flags.h"
+#include "tests/support/oracle_state.h"
+#include "worker_runtime/elastic.h"
+
+namespace elastic::internal::testing {
+namespace {
+
+struct Options {
+  explicit Options(Flags flags)
+      : log(flags.Text("--log", "")),
+        steps(static_cast<uint64_t>(flags.Number("--steps", 200))),
+        samples(static_cast<uint64_t>(flags.Number("--samples", 1000))),
+        batch(static_cast<uint64_t>(flags.Number("--batch", 48))),
+        seed(static_cast<uint64_t>(flags.Number("--seed", 1))),
+        step_time(flags.Number("--step-us", 2000)),
+        state_bytes(static_cast<size_t>(flags.Number("--state-bytes", 65536))),
+        reduce_bytes(static_cast<size_t>(flags.Number("--reduce-bytes", 0))),
+        start_delay(flags.Number("--start-us", 0)),
+        newcomer_delay(flags.Number("--newcomer-us", 0)),
+        leave_at(flags.Number("--leave-at", -1)),
+        leave_slot(static_cast<int>(flags.Number("--leave-slot", 0))),
+        linger(flags.Number("--linger-us", 0)),
+        linger_rank(static_cast<int>(flags.Number("--linger-rank", -1))),
+        grandchild(flags.Number("--grandchild", 0) != 0),
+        on_term(flags.Text("--on-term", "default")) {
+    flags.Check();
+    state_bytes = std::max(state_bytes, sizeof(OracleState));
+  }
+
+  std::string log;  // folder
+  uint64_t steps, samples, batch, seed;
+  std::chrono::microseconds step_time;
+  size_t state_bytes;
+  size_t reduce_bytes;                       // of an extra f32 allreduce in each step; 0: none
+  std::chrono::microseconds start_delay;     // before joining
+  std::chrono::microseconds newcomer_delay;  // the same, where a marker says that training began
+  int64_t leave_at;                          // step at which slot leave_slot exits 0 unasked
+  int leave_slot;
+  std::chrono::microseconds linger;  // before linger_rank returns from its function
+  int linger_rank;
+  bool grandchild;      // leaves a process with a session of its own behind
+  std::string on_term;  // default, exit (logs it, exits 0), ignore (logs it)
+};
+
+EventLog* g_log = nullptr;  // for the signal handler
+
+void OnTerm(int) {
+  g_log->WriteFromSignal("term");
+  _exit(0);
+}
+void OnTermIgnored(int) { g_log->WriteFromSignal("term"); }
+
+class Oracle {
+ public:
+  explicit Oracle(Options options)
+      : options_(std::move(options)),
+        log_(options_.log),
+        sampler_({options_.samples, options_.batch, options_.seed}),
+        reduced_(options_.reduce_bytes / sizeof(float)) {
+    g_log = &log_;
+  }
+
+  int Main() {
+    Prepare();
+    if (Status status = runtime_.Init(); !status.ok()) {
+      std::fprintf(stderr, "oracle: %s\n", status.message().c_str());
+      return 2;
+    }
+    if (elastic_state_create(options_.state_bytes) != ELASTIC_OK) {
+      std::fprintf(stderr, "oracle: %s\n", elastic_last_error());
+      return 2;
+    }
+    FillTail(elastic_state_current(), options_.state_bytes, 0);
+    log_.Write("start " + runtime_.incarnation() + " " + std::to_string(BootNanoseconds()));
+    const elastic_status status = elastic_run(
+        [](void* self) { return static_cast<elastic_status>(static_cast<Oracle*>(self)->Train()); },
+        this);
+    if (status != ELASTIC_OK) {
+      std::fprintf(stderr, "oracle: %s: %s\n", elastic_status_name(status), elastic_last_error());
+      return 1;
+    }
+    if (runtime_.rank() >= 0) {
+      LogFinal();
+    }
+    return 0;
+  }
+
+ private:
+  void Prepare() {
+    if (options_.on_term != "default") {
+      std::signal(SIGTERM, options_.on_term == "exit" ? OnTerm : OnTermIgnored);
+    }
+    if (options_.grandchild && fork() == 0) {
+      setsid();
+      if (fork() != 0) {
+        _exit(0);
+      }
+      execlp("sleep", "elastic-test-grandchild", "1000", nullptr);
+      _exit(66);
+    }
+    std::this_thread::sleep_for(options_.start_delay);
+    if (!options_.log.empty() && access((options_.log + "/began").c_str(), F_OK) == 0) {
+      std::this_thread::sleep_for(options_.newcomer_delay);
+    }
+  }
+
+  const OracleState& Current() const {
+    return *static_cast<const OracleState*>(elastic_state_current());
+  }
+
+  int Train() {
+    log_.Write("begin " + Where(Current().steps) + " " + std::to_string(BootNanoseconds()));
+    if (!TailIsOf(elastic_state_current(), options_.state_bytes, Current().steps)) {
+      std::fprintf(stderr, "oracle: the state is torn at step %lu\n", Current().steps);
+      _exit(70);
+    }
+    while (Current().steps < options_.steps) {
+      if (const int status = Step(); status != ELASTIC_OK) {
+        return status;
+      }
+    }
+    log_.Write("end " + Where(Current().steps) + " " + std::to_string(BootNanoseconds()));
+    if (runtime_.rank() == options_.linger_rank) {
+      std::this_thread::sleep_for(options_.linger);
+    }
+    return ELASTIC_OK;
+  }
+
+  // `generation rank size step`
+  std::string Where(uint64_t step) const {
+    return std::to_string(runtime_.generation()) + " " + std::to_string(runtime_.rank()) + " " +
+           std::to_string(runtime_.size()) + " " + std::to_string(step);
+  }
+
+  int Step() {
+    const uint64_t step = Current().steps;
+    const uint32_t generation = runtime_.generation();
+    if (static_cast<int64_t>(step) == options_.leave_at &&
+        runtime_.local_rank() == options_.leave_slot) {
+      _exit(0);
+    }
+    const auto ids = sampler_.Share(Current().cursor, runtime_.rank(), runtime_.size());
+    int64_t sums[2] = {0, 0};
+    for (const uint64_t id : ids) {
+      sums[0] += static_cast<int64_t>(id + 1);
+      sums[1] += static_cast<int64_t>((id + 1) * (id + 1));
+    }
+    std::this_thread::sleep_for(options_.step_time);
+    if (Status status = runtime_.AllReduce(sums, 2); !status.ok()) {
+      return static_cast<int>(status.code());
+    }
+    if (const int status = BigReduce(); status != ELASTIC_OK) {
+      return status;
+    }
+    WriteNext(sums, step, generation);
+    log_.Write("step " + Where(step) + " " + Join(ids));
+    if (Status status = runtime_.Commit(step + 1); !status.ok()) {
+      return static_cast<int>(status.code());
+    }
+    log_.Write("commit " + std::to_string(generation) + " " + std::to_string(step) + " " +
+               std::to_string(BootNanoseconds()));
+    return ELASTIC_OK;
+  }
+
+  // Every rank adds its rank + 1, so each element must be n (n + 1) / 2 on every rank.
+  int BigReduce() {
+    if (reduced_.empty()) {
+      return ELASTIC_OK;
+    }
+    const int size = runtime_.size();
+    std::fill(reduced_.begin(), reduced_.end(), static_cast<float>(runtime_.rank() + 1));
+    if (Status status = runtime_.AllReduce(reduced_.data(), reduced_.size()); !status.ok()) {
+      return static_cast<int>(status.code());
+    }
+    for (const float value : reduced_) {
+      if (value != static_cast<float>(size * (size + 1)) / 2) {
+        std::fprintf(stderr, "oracle: allreduce gave %f at size %d\n", value, size);
+        _exit(71);
+      }
+    }
+    return ELASTIC_OK;
+  }
+
+  void WriteNext(const int64_t (&sums)[2], uint64_t step, uint32_t generation) {
+    auto& next = *static_cast<OracleState*>(elastic_state_next());
+    next = Current();
+    next.weight += sums[0];
+    next.squares += sums[1];
+    next.cursor = sampler_.After(Current().cursor);
+    next.generation_of_step[step] = generation;
+    next.steps = step + 1;
+    FillTail(&next, options_.state_bytes, step + 1);
+  }
+
+  // `3,17,4`, or `-` for none.
+  template <class Values>
+  static std::string Join(const Values& values) {
+    std::string text;
+    for (const auto value : values) {
+      text += (text.empty() ? "" : ",") + std::to_string(value);
+    }
+    return text.empty() ? "-" : text;
+  }
+
+  void LogFinal() {
+    const OracleState& state = Current();
+    log_.Write("final " + Where(state.steps) + " " + std::to_string(state.weight) + " " +
+               std::to_string(state.squares) + " " +
+               Join(std::span(state.generation_of_step).first(state.steps)));
+  }
+
+  Options options_;
+  EventLog log_;
+  Sampler sampler_;
+  Runtime runtime_;
+  std::vector<float> reduced_;
+};
+
+}  // namespace
+}  // namespace elastic::internal::testing
+
+int main(int argc, char** argv) {
+  using namespace elastic::internal::testing;
+  Flags flags(argc, argv);
+  Oracle oracle{Options(flags)};
+  return oracle.Main();
+}
