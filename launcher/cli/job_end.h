@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launcher/agent/unique_fd.h"
+#include "rendezvous/base/mutex.h"
+
+namespace elastic::internal {
+
+// 128 + signal number, as shells report it; no JobExit is as large.
+inline constexpr int kExitBySignal = 128;
+
+// How the job ended: set once by the server's driver thread, awaited by the main loop.
+class JobEnd {
+ public:
+  struct Result {
+    int exit_code = 0;
+    std::string reason;
+  };
+  JobEnd();
+
+  void Set(int exit_code, const std::string& reason);  // later calls change nothing
+  std::optional<Result> Get() const;
+  // Readable once it is set.
+  int fd() const { return set_.get(); }
+
+ private:
+  UniqueFd set_;
+  mutable Mutex mutex_;
+  std::optional<Result> result_ GUARDED_BY(mutex_);
+};
+
+}  // namespace elastic::internal

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "launcher/agent/unique_fd.h"
+#include "rendezvous/base/status.h"
+
+namespace elastic::internal {
+
+// A folder of mode 0700 that holds the sockets of one job and is removed with this object. Its path
+// is short enough for socket addresses (108 bytes). It lies in $TMPDIR or /tmp and not in
+// $XDG_RUNTIME_DIR, which is emptied when the user logs out while a job under nohup goes on; a lock
+// held on it keeps systemd-tmpfiles from taking it for an old leftover.
+class JobFolder {
+ public:
+  // Errors: of mkdtemp, naming the folder that was tried last and TMPDIR as the knob.
+  static StatusOr<JobFolder> Make();
+
+  JobFolder(JobFolder&&) noexcept;
+  JobFolder& operator=(JobFolder&&) = delete;
+  ~JobFolder();
+
+  const std::string& path() const { return path_; }
+  void Remove();
+
+ private:
+  JobFolder(std::string path, UniqueFd lock);
+
+  std::string path_;
+  UniqueFd lock_;
+};
+
+}  // namespace elastic::internal

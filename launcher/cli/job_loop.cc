@@ -1,0 +1,138 @@
+#include "launcher/cli/job_loop.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "rendezvous/base/real_clock.h"
+
+namespace elastic::internal {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// What a stop may take beyond the grace period before the next, harder step follows.
+constexpr Duration kStopMargin = 3s;
+// The job is over and its workers are gone: an agent needs this long only if something hangs.
+constexpr Duration kAgentEndLimit = 2s;
+
+int WaitMilliseconds(std::optional<Instant> until, Instant now) {
+  if (!until) {
+    return -1;
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - now).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
+}
+
+std::optional<Instant> Earlier(std::optional<Instant> a, std::optional<Instant> b) {
+  if (!a || !b) {
+    return a ? a : b;
+  }
+  return std::min(*a, *b);
+}
+
+std::string SignalText(int number) {
+  return number == SIGINT ? "Ctrl-C (SIGINT)" : number == SIGTERM ? "SIGTERM" : "SIGHUP";
+}
+
+}  // namespace
+
+JobLoop::JobLoop(Options options, RendezvousServer& server, JobSignals& signals, JobEnd& end,
+                 Console& console)
+    : server_(server),
+      signals_(signals),
+      end_(end),
+      console_(console),
+      grace_period_(options.grace_period),
+      agents_({.program = std::move(options.agent_program), .agents = std::move(options.agents)},
+              {.trouble =
+                   [this](const std::string& host, const std::string& message) {
+                     console_.Say(Severity::kWarning, message);
+                     server_.Post(AgentStartFailed{host, message});
+                   }},
+              console.relay()) {}
+
+JobEnd::Result JobLoop::Run() {
+  while (!end_.Get()) {
+    agents_.StartDue(Now());
+    Turn(Earlier(agents_.NextDeadline(), stop_limit_), true);
+    const Instant now = Now();
+    if (stop_limit_ && now >= *stop_limit_) {
+      StopFurther(now, "the stop took longer than it may", stop_exit_code_);
+    }
+  }
+  EndAgents();
+  return *end_.Get();
+}
+
+void JobLoop::Turn(std::optional<Instant> until, bool await_end) {
+  std::vector<pollfd> polled{{signals_.fd(), POLLIN, 0}};
+  if (await_end) {
+    polled.push_back({end_.fd(), POLLIN, 0});
+  }
+  agents_.AddPollEntries(polled);
+  poll(polled.data(), polled.size(), WaitMilliseconds(until, Now()));
+  const Instant now = Now();
+  HandleSignals(now);
+  agents_.HandleEvents(now);
+}
+
+void JobLoop::HandleSignals(Instant now) {
+  while (const auto number = signals_.Take()) {
+    if (*number == SIGTSTP) {
+      console_.Say(Severity::kWarning,
+                   "Ctrl-Z (SIGTSTP) is ignored: a stopped launcher would be a lost one");
+      continue;
+    }
+    const int exit_code = kExitBySignal + (*number == SIGINT ? SIGINT : SIGTERM);
+    StopFurther(now, SignalText(*number), exit_code);
+  }
+}
+
+void JobLoop::StopFurther(Instant now, const std::string& why, int exit_code) {
+  if (stop_ == Stop::kNone) {
+    stop_ = Stop::kGraceful;
+    stop_exit_code_ = exit_code;  // of the first signal, whatever follows
+    stop_limit_ = now + grace_period_ + kStopMargin;
+    agents_.StopRestarting();
+    console_.Say(Severity::kInfo, why + ": workers get SIGTERM and " +
+                                      FormatDuration(grace_period_) +
+                                      " (--grace-period) to end; again ends them at once");
+    server_.Post(StopRequested{StopMode::kGraceful, why, stop_exit_code_});
+    return;
+  }
+  if (stop_ == Stop::kGraceful) {
+    stop_ = Stop::kImmediate;
+    stop_limit_ = now + kStopMargin;
+    console_.Say(Severity::kInfo, why + ": workers are killed");
+    server_.Post(StopRequested{StopMode::kImmediate, why, stop_exit_code_});
+    return;
+  }
+  // The server or an agent does not answer: killing the agents makes their guardians kill.
+  stop_ = Stop::kGivenUp;
+  stop_limit_.reset();
+  agents_.Kill();
+  end_.Set(stop_exit_code_, why + ": the job's agents were killed");
+}
+
+void JobLoop::EndAgents() {
+  agents_.StopRestarting();
+  agents_.CloseInputs();
+  stop_limit_.reset();
+  const Instant limit = Now() + kAgentEndLimit;
+  bool killed = false;
+  while (agents_.running() > 0) {
+    Turn(killed ? std::nullopt : std::optional(limit), false);
+    if (!killed && Now() >= limit) {
+      killed = true;
+      console_.Say(Severity::kWarning,
+                   StrCat(agents_.running(), " agents did not end by themselves: killed"));
+      agents_.Kill();
+    }
+  }
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,97 @@
+#include "launcher/cli/run_job.h"
+
+#include <unistd.h>
+
+#include "launcher/cli/console.h"
+#include "launcher/cli/job_end.h"
+#include "launcher/cli/job_folder.h"
+#include "launcher/cli/job_loop.h"
+#include "launcher/cli/random_numbers.h"
+#include "launcher/cli/refuse_to_start.h"
+#include "launcher/start/host_list.h"
+#include "rendezvous/base/sched_slice.h"
+#include "rendezvous/server/server.h"
+#include "rendezvous/store/journal.h"
+
+namespace elastic::internal {
+
+namespace {
+
+std::vector<AgentBootstrap> MakeBootstraps(const RunOptions& options, const JobSpec& job,
+                                           const std::string& server, const std::string& folder) {
+  const uint64_t nonce = RandomNumber();
+  std::vector<AgentBootstrap> agents;
+  for (const HostSpec& host : job.hosts) {
+    AgentBootstrap& agent = agents.emplace_back();
+    agent.job_id = job.job_id;
+    agent.job_nonce = nonce;
+    agent.host = host.name;
+    agent.listen_address = LocalDataAddress(host.name).value();
+    agent.slots = host.slots;
+    agent.server = server;
+    agent.folder = folder;
+    agent.command = options.command;
+    agent.grace_period = options.grace_period;
+    agent.orphan_limit = job.orphan_limit;
+    // What an agent does is told by the server's notes; its own lines are for looking closer.
+    agent.log_level = options.log_level == Severity::kInfo ? Severity::kWarning : options.log_level;
+    agent.np = job.np;
+  }
+  return agents;
+}
+
+std::string StartLine(const RunOptions& options, const JobSpec& job, const std::string& status) {
+  return StrCat("job ", job.job_id, ": ", job.np, job.np == 1 ? " worker" : " workers",
+                " (--min-np ", job.min_np, ") of ", options.command.front(), " on ",
+                FormatHostList(job.hosts), "; the job ends with this process, pid ", getpid(),
+                "; status: elastic-ctl status --address ", status);
+}
+
+std::string FinalLine(const std::string& reason, int exit_code) {
+  return StrCat("job ", exit_code == 0 ? "finished" : "ended", reason.empty() ? "" : ": ", reason,
+                " (exit code ", exit_code, ")");
+}
+
+}  // namespace
+
+int RunJob(const RunOptions& options, JobSpec job, const std::string& agent_program,
+           JobSignals& signals) {
+  job.job_id = "run-" + RandomHex();
+  auto folder = JobFolder::Make();
+  if (!folder.ok()) {
+    return RefuseToStart(folder.status());
+  }
+  Console console(options.log_level);
+  // Inherited by gRPC's threads and by the agents, all of which are on the recovery path.
+  if (const Status slice = RequestShortSlice(SliceInheritance::kInherited); !slice.ok()) {
+    LogDebug("no short scheduler slice: ", slice.message());
+  }
+  JobEnd end;
+  const auto journal = MakeMemoryJournal();
+  auto server = RendezvousServer::Start(
+      {.job = job,
+       .agent_address = "unix:" + folder->path() + "/rendezvous.sock",
+       .status_address = options.status_address},
+      *journal,
+      {.note = [&](Severity severity, const std::string& text) { console.Say(severity, text); },
+       .ended = [&](int exit_code, const std::string& reason) { end.Set(exit_code, reason); }});
+  if (!server.ok()) {
+    return RefuseToStart(server.status());
+  }
+  console.Say(Severity::kInfo, StartLine(options, job, (*server)->status_address()));
+
+  JobLoop loop({.agent_program = agent_program,
+                .agents = MakeBootstraps(options, job, (*server)->agent_target(), folder->path()),
+                .grace_period = options.grace_period},
+               **server, signals, end, console);
+  const JobEnd::Result result = loop.Run();
+  (*server)->Shutdown();
+  folder->Remove();
+  const bool failed = result.exit_code != 0 && result.exit_code < kExitBySignal;
+  console.Say(failed ? Severity::kError : Severity::kInfo,
+              FinalLine(result.reason, result.exit_code));
+  console.Finish(signals, result.exit_code);
+  return result.exit_code;
+}
+
+}  // namespace elastic::internal

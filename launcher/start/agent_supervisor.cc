@@ -1,0 +1,126 @@
+#include "launcher/start/agent_supervisor.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "rendezvous/base/log.h"
+
+namespace elastic::internal {
+
+AgentSupervisor::AgentSupervisor(Options options, Callbacks callbacks, OutputRelay& output)
+    : program_(std::move(options.program)), callbacks_(std::move(callbacks)), output_(output) {
+  for (AgentBootstrap& bootstrap : options.agents) {
+    Slot& slot = slots_.emplace_back();
+    slot.bootstrap = std::move(bootstrap);
+    slot.start_at = Instant{};  // due at once
+  }
+}
+
+AgentSupervisor::~AgentSupervisor() {
+  StopRestarting();
+  Kill();
+  for (Slot& slot : slots_) {
+    if (slot.agent.pid != 0) {
+      ReapAgent(slot.agent);
+    }
+  }
+}
+
+void AgentSupervisor::StartDue(Instant now) {
+  for (Slot& slot : slots_) {
+    if (slot.start_at && *slot.start_at <= now) {
+      Start(slot, now);
+    }
+  }
+}
+
+void AgentSupervisor::Start(Slot& slot, Instant now) {
+  slot.start_at.reset();
+  slot.started = now;
+  auto agent = StartLocalAgent(program_, slot.bootstrap);
+  if (!agent.ok()) {
+    HandleDeath(slot, "could not be started: " + agent.status().message(), now);
+    return;
+  }
+  slot.agent = std::move(*agent);
+  output_.AddSource(std::move(slot.agent.output), OutputRelay::Target::kOutput);
+  output_.AddSource(std::move(slot.agent.errors), OutputRelay::Target::kErrors);
+}
+
+void AgentSupervisor::HandleDeath(Slot& slot, const std::string& what, Instant now) {
+  if (!restarting_) {
+    return;
+  }
+  const Duration delay = slot.delay.AfterDeath(slot.started, now);
+  slot.start_at = now + delay;
+  callbacks_.trouble(
+      slot.bootstrap.host,
+      StrCat("agent of host ", slot.bootstrap.host, " ", what, ", started again ",
+             delay == Duration::zero() ? std::string("at once") : "in " + FormatDuration(delay)));
+}
+
+std::optional<Instant> AgentSupervisor::NextDeadline() const {
+  std::optional<Instant> next;
+  for (const Slot& slot : slots_) {
+    if (slot.start_at && (!next || *slot.start_at < *next)) {
+      next = slot.start_at;
+    }
+  }
+  return next;
+}
+
+void AgentSupervisor::AddPollEntries(std::vector<pollfd>& entries) const {
+  for (const Slot& slot : slots_) {
+    if (slot.agent.pid != 0) {
+      entries.push_back({slot.agent.pidfd.get(), POLLIN, 0});
+      if (!slot.agent.unwritten.empty()) {
+        entries.push_back({slot.agent.input.get(), POLLOUT, 0});
+      }
+    }
+  }
+}
+
+void AgentSupervisor::HandleEvents(Instant now) {
+  for (Slot& slot : slots_) {
+    if (slot.agent.pid == 0) {
+      continue;
+    }
+    ContinueBootstrap(slot.agent);
+    pollfd ended{slot.agent.pidfd.get(), POLLIN, 0};
+    if (poll(&ended, 1, 0) == 1) {
+      const ExitStatus status = ReapAgent(slot.agent);
+      slot.agent = LocalAgent{};
+      HandleDeath(slot, StrCat("ended with ", ToString(status)), now);
+    }
+  }
+}
+
+void AgentSupervisor::StopRestarting() {
+  restarting_ = false;
+  for (Slot& slot : slots_) {
+    slot.start_at.reset();
+  }
+}
+
+void AgentSupervisor::CloseInputs() {
+  for (Slot& slot : slots_) {
+    slot.agent.unwritten.clear();
+    slot.agent.input.Reset();
+  }
+}
+
+void AgentSupervisor::Kill() {
+  for (const Slot& slot : slots_) {
+    if (slot.agent.pid != 0) {
+      kill(slot.agent.pid, SIGKILL);
+    }
+  }
+}
+
+int AgentSupervisor::running() const {
+  return static_cast<int>(
+      std::ranges::count_if(slots_, [](const Slot& slot) { return slot.agent.pid != 0; }));
+}
+
+}  // namespace elastic::internal

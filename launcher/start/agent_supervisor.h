@@ -1,0 +1,70 @@
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/start/local_agent.h"
+#include "launcher/start/output_relay.h"
+#include "launcher/start/restart_delay.h"
+
+namespace elastic::internal {
+
+// Keeps one agent per host running: starts them, watches their pidfds, starts again the one that
+// died. Lives on its owner's thread and never blocks; the owner's poll loop feeds it.
+class AgentSupervisor {
+ public:
+  struct Options {
+    std::string program;  // path of elastic-agent
+    std::vector<AgentBootstrap> agents;
+  };
+  struct Callbacks {
+    // An agent could not be started, or has ended by itself and will be started again.
+    std::function<void(const std::string& host, const std::string& message)> trouble;
+  };
+  // `output` must outlive the supervisor.
+  AgentSupervisor(Options options, Callbacks callbacks, OutputRelay& output);
+  // Kills what still runs and reaps it.
+  ~AgentSupervisor();
+
+  // Starts every agent that is due at `now`.
+  void StartDue(Instant now);
+  // When StartDue wants to be called next; nullopt: nothing waits.
+  std::optional<Instant> NextDeadline() const;
+
+  // Adds what the loop should wait for.
+  void AddPollEntries(std::vector<pollfd>& entries) const;
+  // Reaps agents that have ended and goes on with bootstraps; cheap when nothing happened.
+  void HandleEvents(Instant now);
+
+  // From now on an agent that ends stays ended.
+  void StopRestarting();
+  // Tells every agent that the launcher is done (P21).
+  void CloseInputs();
+  // SIGKILL to the agents; their guardians then kill what is left of the workers.
+  void Kill();
+  int running() const;
+
+ private:
+  struct Slot {
+    AgentBootstrap bootstrap;
+    LocalAgent agent;
+    Instant started;
+    RestartDelay delay;
+    std::optional<Instant> start_at;
+  };
+
+  void Start(Slot& slot, Instant now);
+  void HandleDeath(Slot& slot, const std::string& what, Instant now);
+
+  const std::string program_;
+  Callbacks callbacks_;
+  OutputRelay& output_;
+  std::vector<Slot> slots_;
+  bool restarting_ = true;
+};
+
+}  // namespace elastic::internal
