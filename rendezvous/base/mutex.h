@@ -8,6 +8,8 @@
 #else
 #define ELASTIC_THREAD_ATTRIBUTE(x)
 #endif
+// Abseil has a macro of this name with the same meaning.
+#undef GUARDED_BY
 #define GUARDED_BY(x) ELASTIC_THREAD_ATTRIBUTE(guarded_by(x))
 #define REQUIRES_LOCK(x) ELASTIC_THREAD_ATTRIBUTE(requires_capability(x))
 
