@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+
+#include "rendezvous/base/limits.h"
+
+namespace elastic::internal {
+
+// Limits of the agent and its guardian; those of the whole job are in rendezvous/base/limits.h.
+
+// Workers that a guardian keeps memory for: living ones, and dead ones whose committed state is
+// still served.
+inline constexpr int kGuardianWorkersMax = 4 * kSlotsPerHostMax;
+inline constexpr int kWorkerArgumentsMax = 8192;
+inline constexpr int kWorkerEnvironmentMax = 8192;
+// Processes looked at in one round of killing; more are found in the next round.
+inline constexpr int kTreeProcessesMax = 8192;
+inline constexpr int kAncestorsMax = 256;             // between a connecting process and its slot's
+inline constexpr size_t kEnvironBytesMax = 4u << 20;  // searched for the mark of an orphan
+// How long killing may take until what is left is reported as left behind (a process in an
+// uninterruptible wait cannot be killed).
+inline constexpr Duration kKillRoundsLimit = std::chrono::seconds(5);
+inline constexpr Duration kKillRoundInterval = std::chrono::milliseconds(5);
+inline constexpr Duration kGuardianBeatInterval = std::chrono::milliseconds(100);
+
+inline constexpr int kFutexWordsMax = 127;          // futex_waitv takes 128, one is our own
+inline constexpr int kPendingConnectionsMax = 256;  // of processes that have not said who they are
+inline constexpr int kFramesPerTurnMax = 64;     // read from one worker before the next has a turn
+inline constexpr size_t kOutboxFramesMax = 256;  // waiting for a worker that does not read
+inline constexpr size_t kOutputLineBytesMax = 64u << 10;  // longer lines are broken
+inline constexpr Duration kOutputDrainLimit = std::chrono::seconds(2);
+
+}  // namespace elastic::internal

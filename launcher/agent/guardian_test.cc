@@ -1,0 +1,416 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include "launcher/agent/guardian_client.h"
+#include "launcher/agent/process_tree.h"
+#include "rendezvous/base/real_clock.h"
+
+namespace elastic::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kPatience = 5s;  // far more than anything here takes
+
+// A folder of this test's own, removed at its end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    char name[] = "/tmp/elastic-guardian-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Traces TestTraces(const std::string& folder) {
+  AgentBootstrap bootstrap;
+  bootstrap.folder = folder;
+  bootstrap.server = "unix:" + folder + "/rendezvous.sock";
+  const auto traces = TracesOf(bootstrap);
+  REQUIRE(traces.ok());
+  return *traces;
+}
+
+void BlockChildSignal() {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &child, nullptr);
+}
+
+std::unique_ptr<GuardianClient> ForkGuardian(const std::string& folder) {
+  BlockChildSignal();
+  auto client = GuardianClient::Fork("job", TestTraces(folder));
+  REQUIRE(client.ok());
+  return std::move(*client);
+}
+
+constexpr WorkerIncarnation kFirst{AgentIncarnation{7}, 1};
+
+SpawnRequest Shell(const std::string& script, WorkerIncarnation incarnation = kFirst) {
+  SpawnRequest request;
+  request.incarnation = incarnation;
+  request.command = {"/bin/sh", "-c", script};
+  request.environment = {
+      "PATH=/usr/bin:/bin",
+      StrCat("ELASTIC_WORKER=job/", incarnation.agent.value, ".", incarnation.counter)};
+  return request;
+}
+
+GuardianNews NextNews(GuardianClient& guardian) {
+  const Instant limit = Now() + kPatience;
+  while (Now() < limit) {
+    pollfd readable{guardian.socket(), POLLIN, 0};
+    poll(&readable, 1, 100);
+    auto news = guardian.Receive();
+    REQUIRE(news.ok());
+    if (news->has_value()) {
+      return std::move(**news);
+    }
+  }
+  FAIL("no news from the guardian");
+  return {};
+}
+
+std::string ReadLine(int fd) {
+  std::string line;
+  const Instant limit = Now() + kPatience;
+  for (char character = 0; Now() < limit;) {
+    pollfd readable{fd, POLLIN, 0};
+    if (poll(&readable, 1, 100) == 1) {
+      if (read(fd, &character, 1) != 1 || character == '\n') {
+        break;
+      }
+      line += character;
+    }
+  }
+  return line;
+}
+
+bool Lives(pid_t pid) {
+  const auto stat = ReadProcessStat(pid);
+  return stat && stat->state != 'Z';
+}
+
+bool BecomesTrue(Duration limit, const std::function<bool()>& condition) {
+  const Instant end = Now() + limit;
+  while (!condition()) {
+    if (Now() > end) {
+      return false;
+    }
+    poll(nullptr, 0, 5);
+  }
+  return true;
+}
+
+// A shell script that starts a grandchild in a session of its own, orphaned by a double fork, and
+// prints its pid; and a direct child, whose pid it prints too.
+const char kFamily[] =
+    "(setsid sh -c 'echo $$; exec sleep 1000' >&1 & ) ; sleep 1000 & echo $!; wait";
+
+struct Family {
+  pid_t worker = 0;
+  std::set<pid_t> all;
+  std::vector<WorkerDescriptors> descriptors;
+};
+Family SpawnFamily(GuardianClient& guardian, WorkerIncarnation incarnation = kFirst) {
+  REQUIRE(guardian.Spawn(Shell(kFamily, incarnation)).ok());
+  GuardianNews news = NextNews(guardian);
+  REQUIRE(news.kind == GuardianEventKind::kSpawned);
+  Family family;
+  family.worker = static_cast<pid_t>(news.pid);
+  family.all = {family.worker};
+  for (int i = 0; i < 2; ++i) {
+    family.all.insert(std::stoi(ReadLine(news.descriptors.output.get())));
+  }
+  family.descriptors.push_back(std::move(news.descriptors));
+  REQUIRE(family.all.size() == 3);
+  for (pid_t pid : family.all) {
+    REQUIRE(Lives(pid));
+  }
+  return family;
+}
+
+bool NoneLives(const Family& family) {
+  for (pid_t pid : family.all) {
+    if (Lives(pid)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// 0-2, socket, bootstrap input, the agent's pidfd, the child signal.
+constexpr size_t kGuardiansOwnDescriptors = 7;
+
+size_t OpenDescriptors(const std::string& process) {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + process + "/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST_CASE("GuardianReportsTheExitCodeOfAWorker") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  REQUIRE(guardian->Spawn(Shell("echo out; echo err >&2; exit 3")).ok());
+  const GuardianNews spawned = NextNews(*guardian);
+  REQUIRE(spawned.kind == GuardianEventKind::kSpawned);
+  CHECK(spawned.incarnation == kFirst);
+  CHECK(ReadLine(spawned.descriptors.output.get()) == "out");
+  CHECK(ReadLine(spawned.descriptors.errors.get()) == "err");
+  const GuardianNews exited = NextNews(*guardian);
+  REQUIRE(exited.kind == GuardianEventKind::kExited);
+  CHECK(exited.status == ExitStatus{false, 3});
+  CHECK(exited.left_behind == 0);
+}
+
+TEST_CASE("GuardianReportsTheSignalThatEndedAWorker") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  REQUIRE(guardian->Spawn(Shell("kill -SEGV $$")).ok());
+  REQUIRE(NextNews(*guardian).kind == GuardianEventKind::kSpawned);
+  const GuardianNews exited = NextNews(*guardian);
+  REQUIRE(exited.kind == GuardianEventKind::kExited);
+  CHECK(exited.status == ExitStatus{true, SIGSEGV});
+}
+
+TEST_CASE("WorkerBeginsWithDefaultSignalsNoInputAndAnInitialisedPage") {
+  const TemporaryFolder folder;
+  signal(SIGPIPE, SIG_IGN);
+  const auto guardian = ForkGuardian(folder.path());
+  signal(SIGPIPE, SIG_DFL);
+  SpawnRequest request = Shell(
+      "grep -E 'SigBlk|SigIgn' /proc/self/status | tr -d '\\n\\t '; readlink /proc/self/fd/0; pwd; "
+      "ls /proc/self/fd | wc -l");
+  request.slot = 5;
+  request.working_directory = folder.path();
+  REQUIRE(guardian->Spawn(request).ok());
+  const GuardianNews spawned = NextNews(*guardian);
+  const int output = spawned.descriptors.output.get();
+  CHECK(ReadLine(output) == "SigBlk:0000000000000000SigIgn:0000000000000000/dev/null");
+  CHECK(ReadLine(output) == folder.path());
+  CHECK(ReadLine(output) == "4");  // three and ls's own
+  void* memory = mmap(nullptr, local::kControlPageBytes, PROT_READ, MAP_SHARED,
+                      spawned.descriptors.page.get(), 0);
+  REQUIRE(memory != MAP_FAILED);
+  const auto* page = static_cast<const local::ControlPage*>(memory);
+  CHECK(page->magic == local::kControlPageMagic);
+  CHECK(page->version == local::kControlPageVersion);
+  CHECK(page->bytes == local::kControlPageBytes);
+  CHECK(page->slot == 5);
+  CHECK(page->commit_word.load() == 0);
+  munmap(memory, local::kControlPageBytes);
+  CHECK(ftruncate(spawned.descriptors.page.get(), 0) != 0);  // sealed
+  CHECK(ftruncate(spawned.descriptors.state.get(), 1 << 20) == 0);
+}
+
+TEST_CASE("CommandThatIsNotFoundIsHopelessAndItsMessageSaysSo") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  SpawnRequest request = Shell("");
+  request.command = {"no-such-program-of-elastic"};
+  REQUIRE(guardian->Spawn(request).ok());
+  const GuardianNews failed = NextNews(*guardian);
+  REQUIRE(failed.kind == GuardianEventKind::kSpawnFailed);
+  CHECK(failed.hopeless);
+  CHECK_THAT(failed.message, Catch::Contains("not found"));
+
+  request = Shell("exit 0");
+  request.working_directory = folder.path() + "/missing";
+  REQUIRE(guardian->Spawn(request).ok());
+  const GuardianNews lost = NextNews(*guardian);
+  REQUIRE(lost.kind == GuardianEventKind::kSpawnFailed);
+  CHECK(lost.hopeless);
+  CHECK_THAT(lost.message, Catch::Contains("working directory"));
+}
+
+TEST_CASE("KillReachesGrandchildrenThatLeftTheSessionAndWereOrphaned") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  const Family family = SpawnFamily(*guardian);
+  const Family other = SpawnFamily(*guardian, {AgentIncarnation{7}, 2});
+  REQUIRE(guardian->Kill(kFirst, SIGKILL).ok());
+  const GuardianNews exited = NextNews(*guardian);
+  REQUIRE(exited.kind == GuardianEventKind::kExited);
+  CHECK(exited.incarnation == kFirst);
+  CHECK(exited.status == ExitStatus{true, SIGKILL});
+  CHECK(NoneLives(family));
+  for (pid_t pid : other.all) {
+    CHECK(Lives(pid));
+  }
+}
+
+TEST_CASE("WhatAWorkerStartedEndsWithIt") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  const Family family = SpawnFamily(*guardian);
+  REQUIRE(kill(family.worker, SIGTERM) == 0);  // as a crash: the others are not told
+  const GuardianNews exited = NextNews(*guardian);
+  CHECK(exited.status == ExitStatus{true, SIGTERM});
+  CHECK(NoneLives(family));
+}
+
+TEST_CASE("StoppedWorkerIsKilledWithAllItsProcesses") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  const Family family = SpawnFamily(*guardian);
+  for (pid_t pid : family.all) {
+    REQUIRE(kill(pid, SIGSTOP) == 0);
+  }
+  REQUIRE(guardian->Kill(kFirst, SIGKILL).ok());
+  CHECK(NextNews(*guardian).kind == GuardianEventKind::kExited);
+  CHECK(NoneLives(family));
+}
+
+TEST_CASE("OtherSignalsReachTheWholeTreeOnce") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  REQUIRE(guardian
+              ->Spawn(Shell("trap 'echo got' TERM; sh -c 'trap \"echo inner; exit\" TERM; "
+                            "echo ready; while :; do sleep 0.01; done' & wait; wait; exit 4"))
+              .ok());
+  const GuardianNews spawned = NextNews(*guardian);
+  const int output = spawned.descriptors.output.get();
+  REQUIRE(ReadLine(output) == "ready");
+  REQUIRE(guardian->Kill(kFirst, SIGTERM).ok());
+  CHECK(std::set<std::string>{ReadLine(output), ReadLine(output)} ==
+        std::set<std::string>{"got", "inner"});
+  CHECK(NextNews(*guardian).status == ExitStatus{false, 4});
+}
+
+TEST_CASE("GuardianKillsAllWhenTheStampedDeadlineHasPassed") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  const Family family = SpawnFamily(*guardian);
+  guardian->page().kill_at_ns = ToNanoseconds(Now() + 300ms);
+  const Instant began = Now();
+  const GuardianNews exited = NextNews(*guardian);
+  CHECK(exited.kind == GuardianEventKind::kExited);
+  CHECK(Now() - began >= 300ms);
+  CHECK(Now() - began < 300ms + kKillAllowance);
+  CHECK(NoneLives(family));
+}
+
+// Runs `agent` as a process of its own, which starts two families and says so.
+struct ForeignAgent {
+  pid_t pid = 0;
+  std::set<pid_t> all;  // workers, descendants and guardian
+};
+ForeignAgent StartForeignAgent(const std::string& folder) {
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  ForeignAgent agent;
+  agent.pid = fork();
+  if (agent.pid == 0) {
+    const auto guardian = ForkGuardian(folder);
+    std::ofstream(guardian ? TestTraces(folder).worker_socket : "") << "stands for a socket";
+    Family families[2] = {SpawnFamily(*guardian), SpawnFamily(*guardian, {{7}, 2})};
+    int32_t pids[7] = {guardian->pid()};
+    int count = 1;
+    for (const Family& family : families) {
+      for (pid_t pid : family.all) {
+        pids[count++] = pid;
+      }
+    }
+    [[maybe_unused]] const ssize_t written = write(ends[1], pids, sizeof pids);
+    for (;;) {
+      pause();
+    }
+  }
+  close(ends[1]);
+  int32_t pids[7];
+  REQUIRE(read(ends[0], pids, sizeof pids) == sizeof pids);
+  close(ends[0]);
+  agent.all = {std::begin(pids), std::end(pids)};
+  return agent;
+}
+
+bool AllGoneWithin(Duration limit, const std::set<pid_t>& pids) {
+  return BecomesTrue(limit, [&] {
+    return std::none_of(pids.begin(), pids.end(), [](pid_t pid) { return Lives(pid); });
+  });
+}
+
+TEST_CASE("KilledAgentTakesAllWorkersAndTheirDescendantsWithItWithinTwoSeconds") {
+  const TemporaryFolder folder;
+  const ForeignAgent agent = StartForeignAgent(folder.path());
+  CHECK(agent.all.size() == 7);
+  REQUIRE(kill(agent.pid, SIGKILL) == 0);
+  REQUIRE(waitpid(agent.pid, nullptr, 0) == agent.pid);
+  CHECK(AllGoneWithin(2s, agent.all));
+  CHECK(BecomesTrue(1s, [&] { return std::filesystem::is_empty(folder.path()); }));
+}
+
+TEST_CASE("StoppedAgentKillsNobodyButTheDeadlineDoes") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  const Family family = SpawnFamily(*guardian);
+  // This process says nothing more to its guardian, as a stopped one: only the page speaks.
+  guardian->page().kill_at_ns = ToNanoseconds(Now() + 200ms);
+  CHECK(AllGoneWithin(1200ms, family.all));
+}
+
+TEST_CASE("FiftySpawnsAndKillsLeaveNoDescriptorAndNoZombie") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  const std::string guardian_pid = std::to_string(guardian->pid());
+  const size_t ours = OpenDescriptors("self");
+  size_t its = 0;
+  for (uint32_t counter = 0; counter <= 50; ++counter) {
+    const WorkerIncarnation incarnation{AgentIncarnation{7}, counter + 1};
+    REQUIRE(guardian->Spawn(Shell("sleep 1000 & wait", incarnation)).ok());
+    const GuardianNews spawned = NextNews(*guardian);
+    REQUIRE(spawned.kind == GuardianEventKind::kSpawned);
+    REQUIRE(guardian->Kill(incarnation, SIGKILL).ok());
+    REQUIRE(NextNews(*guardian).kind == GuardianEventKind::kExited);
+    REQUIRE(guardian->Drop(incarnation).ok());
+    if (counter == 0) {  // by now the guardian has opened what it needs for itself
+      REQUIRE(BecomesTrue(1s, [&] {
+        its = OpenDescriptors(guardian_pid);
+        return its == kGuardiansOwnDescriptors;
+      }));
+    }
+  }
+  CHECK(OpenDescriptors("self") == ours);
+  CHECK(BecomesTrue(1s, [&] { return OpenDescriptors(guardian_pid) == its; }));
+  static ProcessList list;
+  list.Clear();
+  list.AddChildrenOf(guardian->pid());
+  CHECK(list.size() == 0);
+}
+
+TEST_CASE("KilledGuardianLeavesNoWorkerRunning") {
+  const TemporaryFolder folder;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const auto guardian = ForkGuardian(folder.path());
+  const Family family = SpawnFamily(*guardian);
+  REQUIRE(kill(guardian->pid(), SIGKILL) == 0);
+  pollfd ended{guardian->handle(), POLLIN, 0};
+  REQUIRE(poll(&ended, 1, 2000) == 1);
+  CHECK(guardian->Receive().status().code() == StatusCode::kUnavailable);
+  static ProcessList scratch;
+  CHECK(KillAllDescendants(scratch));
+  CHECK(NoneLives(family));
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+}  // namespace
+}  // namespace elastic::internal

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include "launcher/agent/guardian_protocol.h"
+#include "launcher/agent/unique_fd.h"
+#include "rendezvous/base/time.h"
+
+namespace elastic::internal {
+
+// One incarnation in the guardian's table.
+struct GuardianWorker {
+  bool used = false;
+  local::WireIncarnation incarnation{};
+  int32_t slot = 0;
+  pid_t pid = 0;  // 0: never forked
+
+  // Kept until kDrop, so that a dead worker's committed state lives on.
+  UniqueFd page;
+  UniqueFd state;
+  // Given to the agent with kSpawned.
+  UniqueFd bell;
+  UniqueFd output;
+  UniqueFd errors;
+
+  // Closed by a successful exec, or brings {step, errno}.
+  UniqueFd exec_result;
+  SpawnStep failed_step = SpawnStep::kNone;
+  int32_t error_number = 0;
+
+  bool reaped = false;
+  int32_t wait_status = 0;
+  bool killing = false;  // until no process of it is left
+  Instant kill_began{};
+  bool gone = false;  // killing is over
+  int32_t left_behind = 0;
+
+  bool start_reported = false;  // kSpawned or kSpawnFailed was sent
+  bool exit_reported = false;
+
+  bool starting() const { return exec_result.valid(); }
+  bool failed() const { return failed_step != SpawnStep::kNone; }
+};
+
+}  // namespace elastic::internal
