@@ -1,0 +1,104 @@
+#include "worker_runtime/link/agent_session.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <cerrno>
+#include <cstring>
+
+#include "rendezvous/base/log.h"
+
+namespace elastic::internal {
+
+StatusOr<std::unique_ptr<Session>> AgentSession::Open(const Options& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<AgentSocket> socket, AgentSocket::Connect(options.socket_path));
+  ASSIGN_OR_RETURN(AgentSocket::Greeting greeting, socket->Greet(options.job_id));
+  std::unique_ptr<AgentSession> session(new AgentSession(std::move(greeting)));
+  session->socket_ = std::move(socket);
+  RETURN_IF_ERROR(session->SetUp(options.job_id));
+  return StatusOr<std::unique_ptr<Session>>(std::move(session));
+}
+
+Status AgentSession::SetUp(const std::string& job_id) {
+  const local::Welcome& welcome = greeting_.welcome;
+  const size_t address_bytes = strnlen(welcome.listen_address, local::kAddressBytes);
+  self_ = local::FromWire(welcome.incarnation);
+  if (address_bytes == local::kAddressBytes || !self_.valid()) {
+    return InvalidArgumentError("the agent's welcome has no valid incarnation or address");
+  }
+  ASSIGN_OR_RETURN(page_, WorkerPage::Map(greeting_.page.get()));
+  // The runtime drains the bell without ever waiting for it.
+  if (fcntl(greeting_.bell.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return ErrnoError(errno, "fcntl O_NONBLOCK of the bell");
+  }
+  wake_ = OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) {
+    return ErrnoError(errno, "eventfd");
+  }
+  member_ = std::make_unique<Member>(Member::Parts{.page = *page_,
+                                                   .socket = *socket_,
+                                                   .bell_fd = greeting_.bell.get(),
+                                                   .wake_fd = wake_.get(),
+                                                   .self = self_});
+  ASSIGN_OR_RETURN(
+      context_,
+      Context::Create({.listen_address = std::string(welcome.listen_address, address_bytes),
+                       .job_id = job_id,
+                       .job_nonce = welcome.job_nonce,
+                       .self = self_,
+                       .source = member_.get()}));
+  member_->SetDataEndpoint(context_->endpoint());
+  thread_ = std::make_unique<RuntimeThread>(RuntimeThread::Parts{.member = *member_,
+                                                                 .socket = *socket_,
+                                                                 .page = *page_,
+                                                                 .context = *context_,
+                                                                 .bell_fd = greeting_.bell.get(),
+                                                                 .wake_fd = wake_.get()});
+  return thread_->Start();
+}
+
+Status AgentSession::CreateState(size_t bytes) {
+  if (member_->joined() || member_->current().data() != nullptr) {
+    return FailedPreconditionError(
+        "the state exists already or the job was joined: call elastic_state_create once, before "
+        "elastic_join or elastic_run");
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<StateMemory> memory,
+                   StateMemory::Create(greeting_.state.get(), bytes));
+  member_->UseState(std::move(memory));
+  return OkStatus();
+}
+
+Status AgentSession::AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                               Deadline deadline) {
+  return member_->Collective([&](Communicator& communicator) {
+    return communicator.AllReduce(in, out, count, type, op, {}, deadline).status();
+  });
+}
+
+Status AgentSession::Broadcast(void* data, size_t bytes, int root, Deadline deadline) {
+  return member_->Collective([&](Communicator& communicator) {
+    return communicator.Broadcast(data, bytes, root, {}, deadline).status();
+  });
+}
+
+Status AgentSession::AllGather(const void* in, void* out, size_t bytes, Deadline deadline) {
+  return member_->Collective([&](Communicator& communicator) {
+    return communicator.AllGather(in, out, bytes, {}, deadline).status();
+  });
+}
+
+Status AgentSession::Barrier(Deadline deadline) {
+  return member_->Collective(
+      [&](Communicator& communicator) { return communicator.Barrier({}, deadline).status(); });
+}
+
+RecoveryTimes AgentSession::recovery_times() const {
+  const local::RecoveryStamps& stamps = page_->stamps();
+  return {.fenced = stamps.fenced.load(std::memory_order_relaxed),
+          .bell_heard = stamps.bell_heard.load(std::memory_order_relaxed),
+          .roster_came = stamps.roster_came.load(std::memory_order_relaxed),
+          .edges_up = stamps.edges_up.load(std::memory_order_relaxed),
+          .restored = stamps.restored.load(std::memory_order_relaxed)};
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "worker_runtime/link/agent_socket.h"
+#include "worker_runtime/link/member.h"
+#include "worker_runtime/link/runtime_thread.h"
+#include "worker_runtime/link/worker_page.h"
+#include "worker_runtime/session.h"
+
+namespace elastic::internal {
+
+// A worker of a job: owns the link to the agent, the data plane's context, the member and the
+// runtime's thread, in the order in which they need each other.
+class AgentSession final : public Session {
+ public:
+  struct Options {
+    std::string socket_path;
+    std::string job_id;
+  };
+  // Errors: UNAVAILABLE when the agent cannot be reached or does not answer; FAILED_PRECONDITION
+  // when it refuses; INVALID_ARGUMENT for an environment or a page that cannot be right.
+  static StatusOr<std::unique_ptr<Session>> Open(const Options& options);
+
+  std::string incarnation() const override { return ToString(self_); }
+
+  Status CreateState(size_t bytes) override;
+  void* current() const override { return member_->current().data(); }
+  void* next() const override { return member_->next().data(); }
+  uint64_t committed_step() const override { return member_->committed_step(); }
+
+  Status Join(Deadline deadline) override { return member_->Join(deadline); }
+  std::optional<Membership> membership() const override { return member_->membership(); }
+  Status Commit(uint64_t step, Deadline deadline) override {
+    return member_->Commit(step, deadline);
+  }
+  Status Finish(Deadline deadline) override { return member_->Finish(deadline); }
+  bool done() const override { return member_->done(); }
+
+  Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                   Deadline deadline) override;
+  Status Broadcast(void* data, size_t bytes, int root, Deadline deadline) override;
+  Status AllGather(const void* in, void* out, size_t bytes, Deadline deadline) override;
+  Status Barrier(Deadline deadline) override;
+
+  RecoveryTimes recovery_times() const override;
+
+ private:
+  explicit AgentSession(AgentSocket::Greeting greeting) : greeting_(std::move(greeting)) {}
+
+  Status SetUp(const std::string& job_id);
+
+  AgentSocket::Greeting greeting_;
+  WorkerIncarnation self_;
+  std::unique_ptr<AgentSocket> socket_;
+  std::unique_ptr<WorkerPage> page_;
+  OwnedFd wake_;
+  std::unique_ptr<Member> member_;
+  std::unique_ptr<Context> context_;
+  std::unique_ptr<RuntimeThread> thread_;
+};
+
+}  // namespace elastic::internal

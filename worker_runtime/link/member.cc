@@ -1,0 +1,317 @@
+#include "worker_runtime/link/member.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rendezvous/base/hash.h"
+#include "rendezvous/base/log.h"
+#include "rendezvous/base/real_clock.h"
+
+// The core's events and actions under the lock, and what the runtime's thread hears.
+
+namespace elastic::internal {
+
+namespace {
+
+void Stamp(std::atomic<int64_t>& stamp) {
+  stamp.store(ToNanoseconds(Now()), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Member::Member(Parts parts)
+    : parts_(parts),
+      interrupt_(parts.page, parts.bell_fd),
+      core_(parts.self),
+      memory_(std::make_unique<StateMemory>()) {
+  parts_.page.SetPhase(Phase::kStarting);
+}
+
+Member::~Member() = default;
+
+// ---- the core
+// ------------------------------------------------------------------------------------
+
+// A Cas is followed by a look at the word before anything else, so its actions go to the front.
+void Member::Feed(const WorkerEvent& event) {
+  WorkerActions first = core_.Step(event);
+  std::deque<WorkerAction> queue(std::make_move_iterator(first.begin()),
+                                 std::make_move_iterator(first.end()));
+  while (!queue.empty()) {
+    const WorkerAction action = std::move(queue.front());
+    queue.pop_front();
+    std::visit([this](const auto& alternative) { Carry(alternative); }, action);
+    if (std::holds_alternative<worker_action::Cas>(action)) {
+      const CommitWord word = parts_.page.word();
+      WorkerActions more = core_.Step(worker_event::WordSeen{word, parts_.page.IdentityOf(word)});
+      queue.insert(queue.begin(), std::make_move_iterator(more.begin()),
+                   std::make_move_iterator(more.end()));
+    }
+  }
+  const GenerationNumber generation = parts_.page.word().generation;
+  if (generation != word_generation_) {
+    word_generation_ = generation;
+    retry_requests_ = true;
+  }
+  StampPhase();
+  changed_.notify_all();
+}
+
+void Member::FeedWord() {
+  const CommitWord word = parts_.page.word();
+  Feed(worker_event::WordSeen{word, parts_.page.IdentityOf(word)});
+}
+
+void Member::FeedFromProgram(const WorkerEvent& event) {
+  Feed(event);
+  if (!link_work_.empty() || retry_requests_ || parts_.socket.has_unsent()) {
+    WakeRuntime();
+  }
+}
+
+void Member::WakeRuntime() { (void)eventfd_write(parts_.wake_fd, 1); }
+
+// The core knows nothing of readiness, nor what U does inside an open generation.
+void Member::StampPhase() {
+  Phase phase = core_.phase();
+  if (!ready_declared_) {
+    phase = Phase::kStarting;
+  } else if (phase == Phase::kOutside) {
+    phase = program_phase_;
+  }
+  parts_.page.SetPhase(phase);
+}
+
+template <class Action>
+void Member::Carry(const Action& action) {
+  using namespace worker_action;
+  if constexpr (std::is_same_v<Action, Cas>) {
+    parts_.page.CompareExchange(action.from, action.to, action.generation);
+  } else if constexpr (std::is_same_v<Action, ReportEntered>) {
+    Send(local::MakeFrame(local::FrameKind::kEntered,
+                          local::Entered{local::ToWire(action.generation)}));
+  } else if constexpr (std::is_same_v<Action, ReportAccusation>) {
+    Send(local::MakeFrame(local::FrameKind::kAccuse,
+                          local::Accuse{local::ToWire(action.accusation.generation),
+                                        local::ToWire(action.accusation.accused)}));
+  } else if constexpr (std::is_same_v<Action, ReportFinished>) {
+    Send(local::MakeFrame(
+        local::FrameKind::kFinished,
+        local::Finished{local::ToWire(action.generation), local::ToWire(action.state)}));
+  } else if constexpr (std::is_same_v<Action, ReportWordSettled>) {
+    Send(local::MakeFrame(local::FrameKind::kWordSettled));
+  } else if constexpr (std::is_same_v<Action, BeginAgreement>) {
+    if (const Wires* wires = WiresOf(action.generation); wires != nullptr) {
+      // A connection that broke shows again, with its peer, where the agreement is awaited.
+      const Status begun = wires->runtime->BeginMinPair({action.prepared_id, ~action.prepared_id});
+      if (!begun.ok()) {
+        LogInfo("agreement not begun: ", begun.ToString());
+      }
+    }
+  } else if constexpr (std::is_same_v<Action, AwaitAgreement>) {
+    commit_.await = true;
+  } else if constexpr (std::is_same_v<Action, CopyState>) {
+    commit_.copy = action.version;
+  } else if constexpr (std::is_same_v<Action, CommitReturns>) {
+    commit_.answer = action.committed;
+  } else if constexpr (std::is_same_v<Action, Open>) {
+    if (action.restored) {
+      opened_ = action.roster;
+      Stamp(parts_.page.stamps().restored);
+    } else {
+      call_ = action.roster;
+      call_over_ = false;
+    }
+  } else if constexpr (std::is_same_v<Action, Close>) {
+    if (opened_ && opened_->id == action.generation) {
+      opened_.reset();
+    }
+    if (call_ && call_->id == action.generation) {
+      call_over_ = true;
+    }
+  } else if constexpr (std::is_same_v<Action, Fatal>) {
+    fatal_ = action.message;
+    LogError(action.message);
+    link_work_.emplace_back(worker_action::Disconnect{parts_.page.word().generation});
+  } else {
+    if constexpr (std::is_same_v<Action, RunReturns>) {
+      returned_ = true;
+    }
+    link_work_.emplace_back(action);
+  }
+}
+
+void Member::Send(local::Frame frame) { parts_.socket.Send(std::move(frame)); }
+
+const Member::Wires* Member::WiresOf(const GenerationId& generation) {
+  const auto found = wires_.find(generation.number);
+  const bool complete = found != wires_.end() && found->second.generation == generation &&
+                        found->second.program != nullptr && found->second.runtime != nullptr;
+  return complete ? &found->second : nullptr;
+}
+
+// ---- what the runtime's thread hears
+// -------------------------------------------------------------
+
+void Member::WordMayHaveChanged() {
+  MutexLock lock(mutex_);
+  const CommitWord word = parts_.page.word();
+  if (word.fenced) {
+    // Waits of the program sleep on the bell: it stays loud until their generation is gone.
+    Stamp(parts_.page.stamps().bell_heard);
+  } else {
+    DrainBell();
+  }
+  FeedWord();
+}
+
+// A fence between the last look and the draining would leave waits of the program deaf: ring again.
+void Member::DrainBell() {
+  eventfd_t rings = 0;
+  (void)eventfd_read(parts_.bell_fd, &rings);
+  if (parts_.page.word().fenced) {
+    (void)eventfd_write(parts_.bell_fd, 1);
+  }
+}
+
+void Member::RosterCame(Roster roster) {
+  MutexLock lock(mutex_);
+  if (roster.kind == GenerationKind::kInstalled) {
+    Stamp(parts_.page.stamps().roster_came);
+  }
+  Feed(worker_event::RosterCame{std::move(roster)});
+  FeedWord();
+}
+
+void Member::FinishCame(const FinishRecord& record) {
+  MutexLock lock(mutex_);
+  Feed(worker_event::FinishRecorded{record});
+}
+
+void Member::LeaveCame() {
+  MutexLock lock(mutex_);
+  Feed(worker_event::LeaveTold{});
+}
+
+void Member::MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh) {
+  auto communicator = std::make_shared<Communicator>(std::move(mesh), interrupt_);
+  MutexLock lock(mutex_);
+  Wires& wires = wires_[generation.number];
+  if (wires.generation != generation) {
+    wires = Wires{.generation = generation, .program = nullptr, .runtime = nullptr};
+  }
+  (channel == Channel::kProgram ? wires.program : wires.runtime) = std::move(communicator);
+  if (WiresOf(generation) != nullptr) {
+    Stamp(parts_.page.stamps().edges_up);
+    Feed(worker_event::EdgesUp{generation});
+  }
+}
+
+void Member::PeerFailed(const GenerationId& generation, WorkerIncarnation peer) {
+  MutexLock lock(mutex_);
+  Feed(worker_event::PeerBroken{generation, peer});
+}
+
+void Member::StateOffered(const GenerationId& generation, const Context::Offer& offer) {
+  MutexLock lock(mutex_);
+  offered_bytes_ = offer.bytes;
+  Feed(worker_event::StateOffered{generation, offer.held});
+}
+
+std::optional<std::span<std::byte>> Member::RoomForState() {
+  MutexLock lock(mutex_);
+  if (!parked_ || !fatal_.empty()) {
+    return std::nullopt;
+  }
+  if (offered_bytes_ != memory_->bytes()) {
+    fatal_ = StrCat("the state of this job has ", offered_bytes_,
+                    " bytes, this program's elastic_state_create asked for ", memory_->bytes(),
+                    ": start the same program on all hosts");
+    LogError(fatal_);
+    changed_.notify_all();
+    return std::nullopt;
+  }
+  return memory_->next();
+}
+
+void Member::StateCame(const GenerationId& generation, const Held& held) {
+  MutexLock lock(mutex_);
+  parts_.page.PublishHeld(held, {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
+  memory_->Flip();
+  Feed(worker_event::StateTaken{generation, held});
+}
+
+void Member::FetchFailed(const GenerationId& generation, WorkerIncarnation holder) {
+  MutexLock lock(mutex_);
+  Feed(worker_event::FetchFailed{generation, holder});
+}
+
+std::deque<WorkerAction> Member::TakeLinkWork() {
+  MutexLock lock(mutex_);
+  return std::exchange(link_work_, {});
+}
+
+bool Member::TakeRetryRequests() {
+  MutexLock lock(mutex_);
+  return std::exchange(retry_requests_, false);
+}
+
+void Member::Disconnect(GenerationNumber up_to) {
+  std::map<GenerationNumber, Wires> dropped;  // destroyed without the lock
+  MutexLock lock(mutex_);
+  while (!wires_.empty() && wires_.begin()->first <= up_to) {
+    auto gone = wires_.extract(wires_.begin());
+    for (const auto& communicator : {gone.mapped().program, gone.mapped().runtime}) {
+      if (communicator != nullptr) {
+        communicator->Abort();
+      }
+    }
+    dropped.insert(std::move(gone));
+  }
+  if (!parts_.page.word().fenced) {
+    DrainBell();
+  }
+  FeedWord();
+}
+
+void Member::FlushSocket() {
+  MutexLock lock(mutex_);
+  parts_.socket.Flush();
+}
+
+void Member::SendLeaving() {
+  MutexLock lock(mutex_);
+  Send(local::MakeFrame(local::FrameKind::kLeaving));
+}
+
+bool Member::HasUnsent() {
+  MutexLock lock(mutex_);
+  return parts_.socket.has_unsent();
+}
+
+bool Member::MayLeave() {
+  MutexLock lock(mutex_);
+  return returned_ || !ready_declared_;
+}
+
+// The committed buffer is served while training goes on: it is overwritten only by the step after
+// the next commit, and that commit needs the asker to have entered (P6, P8).
+StateSource::Answer Member::Offer(const GenerationId& generation, WorkerIncarnation whose) {
+  MutexLock lock(mutex_);
+  const CommitWord word = parts_.page.word();
+  if (whose != parts_.self || generation.number < word.generation) {
+    return {.verdict = Verdict::kNever, .view = {}};
+  }
+  if (parts_.page.IdentityOf(word) != generation) {
+    return {.verdict = Verdict::kLater, .view = {}};
+  }
+  const Held held = parts_.page.held();
+  if (word.fenced || !held.valid()) {
+    return {.verdict = Verdict::kNever, .view = {}};
+  }
+  return {.verdict = Verdict::kNow, .view = {.held = held, .bytes = memory_->current()}};
+}
+
+void Member::Done(const GenerationId&, WorkerIncarnation) {}
+
+}  // namespace elastic::internal

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "collectives/transport/context.h"
+#include "collectives/transport/mesh.h"
+#include "rendezvous/base/mutex.h"
+#include "worker_runtime/core/worker_core.h"
+#include "worker_runtime/link/agent_socket.h"
+#include "worker_runtime/link/worker_page.h"
+#include "worker_runtime/session.h"
+#include "worker_runtime/state_memory.h"
+
+namespace elastic::internal {
+
+// This worker as a member: the pure core, and what both threads need to carry out its decisions
+// under one lock. The runtime's thread (R, runtime_thread.h) feeds what it hears and takes the work
+// that belongs to the data plane's Context; the program's thread (U) calls the second half and
+// waits there, either on the condition or, without the lock, inside a communicator that watches the
+// bell. worker_runtime/core/README.md says which thread carries out which action.
+//
+// Turned down: U posts requests to R and waits for answers. It would need no lock around the core,
+// but each commit would cost two thread switches, and on a busy machine each costs a time slice.
+class Member final : public StateSource {
+ public:
+  // All must outlive the member. `wake_fd` is an eventfd that makes R look for work.
+  struct Parts {
+    WorkerPage& page;
+    AgentSocket& socket;
+    int bell_fd;
+    int wake_fd;
+    WorkerIncarnation self;
+  };
+  explicit Member(Parts parts);
+  ~Member() override;
+  // Where peers reach this worker; before the threads start.
+  void SetDataEndpoint(Endpoint data) { data_ = std::move(data); }
+
+  // ---- R --------------------------------------------------------------------------------------
+  // Rereads the commit word and tells the core; the bell is drained if it had nothing to say.
+  void WordMayHaveChanged();
+  void RosterCame(Roster roster);
+  void FinishCame(const FinishRecord& record);
+  void LeaveCame();
+  // One of the two meshes of a generation; the second one completes its edges.
+  void MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh);
+  void PeerFailed(const GenerationId& generation, WorkerIncarnation peer);
+  void StateOffered(const GenerationId& generation, const Context::Offer& offer);
+  // Where the offered state goes; none while the program is still in its function, which may write
+  // there, or when the sizes differ.
+  std::optional<std::span<std::byte>> RoomForState();
+  void StateCame(const GenerationId& generation, const Held& held);
+  void FetchFailed(const GenerationId& generation, WorkerIncarnation holder);
+
+  // Connect, Disconnect, Fetch, AcceptState and RunReturns, in order.
+  std::deque<WorkerAction> TakeLinkWork();
+  // True once after the word has moved to another generation: askers may be answered now.
+  bool TakeRetryRequests();
+  // Destroys the communicators of generations up to it and lets the bell fall silent.
+  void Disconnect(GenerationNumber up_to);
+  void FlushSocket();
+  void SendLeaving();
+  bool HasUnsent();
+  // Whether the program may end now without being missed: not joined yet, or the job is finished.
+  bool MayLeave();
+
+  // StateSource, called by the Context in R.
+  Answer Offer(const GenerationId& generation, WorkerIncarnation whose) override;
+  void Done(const GenerationId& generation, WorkerIncarnation asker) override;
+
+  // ---- U: as in Session -----------------------------------------------------------------------
+  using Deadline = Session::Deadline;
+  void UseState(std::unique_ptr<StateMemory> memory);
+  bool joined();
+  std::span<std::byte> current();
+  std::span<std::byte> next();
+  uint64_t committed_step();
+  Status Join(Deadline deadline);
+  std::optional<Membership> membership();
+  Status Commit(uint64_t step, Deadline deadline);
+  Status Finish(Deadline deadline);
+  bool done();
+  // Runs one operation on the program's communicator, with its phase and its errors.
+  template <class Operation>
+  Status Collective(Operation operation);
+
+ private:
+  // The connections of one generation. Shared by the table and the thread that is inside an
+  // operation when the table drops it.
+  struct Wires {
+    GenerationId generation;
+    std::shared_ptr<Communicator> program;
+    std::shared_ptr<Communicator> runtime;
+  };
+  // The commit call that U is in.
+  struct CommitCall {
+    Held state;  // digest and step; the version is filled in by CopyState
+    bool await = false;
+    std::optional<StateVersion> copy;
+    std::optional<bool> answer;
+  };
+
+  void Feed(const WorkerEvent& event) REQUIRES_LOCK(mutex_);
+  void FeedWord() REQUIRES_LOCK(mutex_);
+  // Feed by U: also wakes R for the work that is its.
+  void FeedFromProgram(const WorkerEvent& event) REQUIRES_LOCK(mutex_);
+  void DrainBell() REQUIRES_LOCK(mutex_);
+  void StampPhase() REQUIRES_LOCK(mutex_);
+  template <class Action>
+  void Carry(const Action& action) REQUIRES_LOCK(mutex_);
+  void Send(local::Frame frame) REQUIRES_LOCK(mutex_);
+  const Wires* WiresOf(const GenerationId& generation) REQUIRES_LOCK(mutex_);
+  void WakeRuntime();
+  // False when the deadline has passed.
+  bool WaitUntil(Deadline deadline) REQUIRES_LOCK(mutex_);
+
+  Status EnterNext(Deadline deadline);
+  Status Synchronise(Deadline deadline);
+  void DeclareReady() REQUIRES_LOCK(mutex_);
+  Status CommitLocked(Deadline deadline) REQUIRES_LOCK(mutex_);
+  Status Await(Deadline deadline) REQUIRES_LOCK(mutex_);
+  void PublishCommit() REQUIRES_LOCK(mutex_);
+  // Why the call that U computes in can do nothing any more; OK if it can.
+  Status CallStatus() REQUIRES_LOCK(mutex_);
+  // U is back in the runtime: `next` is free for a transfer, and a new call may be opened.
+  void Park(bool parked) REQUIRES_LOCK(mutex_);
+  void SetProgramPhase(Phase phase) REQUIRES_LOCK(mutex_);
+  StatusOr<std::shared_ptr<Communicator>> BeginCollective();
+  Status EndCollective(const Communicator& communicator, const Status& status);
+
+  const Parts parts_;
+  const BellInterrupt interrupt_;
+  Endpoint data_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  WorkerCore core_ GUARDED_BY(mutex_);
+  std::unique_ptr<StateMemory> memory_ GUARDED_BY(mutex_);
+  std::map<GenerationNumber, Wires> wires_ GUARDED_BY(mutex_);
+  std::deque<WorkerAction> link_work_ GUARDED_BY(mutex_);
+  GenerationNumber word_generation_ GUARDED_BY(mutex_);
+  bool retry_requests_ GUARDED_BY(mutex_) = false;
+  size_t offered_bytes_ GUARDED_BY(mutex_) = 0;
+
+  bool ready_declared_ GUARDED_BY(mutex_) = false;
+  bool parked_ GUARDED_BY(mutex_) = false;           // U waits inside Join
+  std::optional<Roster> opened_ GUARDED_BY(mutex_);  // for U to take, which starts a call
+  std::optional<Roster> call_ GUARDED_BY(mutex_);    // what U computes in, over or not
+  bool call_over_ GUARDED_BY(mutex_) = false;
+  CommitCall commit_ GUARDED_BY(mutex_);
+  Phase program_phase_ GUARDED_BY(mutex_) = Phase::kOutside;
+  bool returned_ GUARDED_BY(mutex_) = false;  // RunReturns
+  std::string fatal_ GUARDED_BY(mutex_);
+};
+
+template <class Operation>
+Status Member::Collective(Operation operation) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> communicator, BeginCollective());
+  const Status status = operation(*communicator);
+  return EndCollective(*communicator, status);
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,316 @@
+#include <algorithm>
+#include <utility>
+
+#include "rendezvous/base/hash.h"
+#include "rendezvous/base/log.h"
+#include "rendezvous/base/real_clock.h"
+#include "worker_runtime/link/member.h"
+
+// The calls of the program's thread.
+
+namespace elastic::internal {
+
+namespace {
+
+Status GenerationIsOver() {
+  return AbortedError(
+      "this generation is over: return ELASTIC_ABORTED from the function, or call elastic_join "
+      "again");
+}
+
+Status OutOfTime(const char* what) {
+  return DeadlineExceededError(StrCat("the deadline of the call has passed while ", what));
+}
+
+}  // namespace
+
+void Member::UseState(std::unique_ptr<StateMemory> memory) {
+  MutexLock lock(mutex_);
+  memory_ = std::move(memory);
+}
+
+bool Member::joined() {
+  MutexLock lock(mutex_);
+  return ready_declared_;
+}
+
+std::span<std::byte> Member::current() {
+  MutexLock lock(mutex_);
+  return memory_->current();
+}
+
+std::span<std::byte> Member::next() {
+  MutexLock lock(mutex_);
+  return memory_->next();
+}
+
+uint64_t Member::committed_step() { return parts_.page.held().step; }
+
+std::optional<Membership> Member::membership() {
+  MutexLock lock(mutex_);
+  if (!call_) {
+    return std::nullopt;
+  }
+  const std::optional<Placement> place = PlacementOf(*call_, parts_.self);
+  if (!place) {
+    return std::nullopt;
+  }
+  return Membership{.generation = call_->id.number, .place = *place};
+}
+
+bool Member::done() {
+  MutexLock lock(mutex_);
+  return returned_;
+}
+
+bool Member::WaitUntil(Deadline deadline) {
+  if (!deadline) {
+    changed_.wait(mutex_);
+    return true;
+  }
+  const Duration left = *deadline - Now();
+  if (left <= Duration::zero()) {
+    return false;
+  }
+  changed_.wait_for(mutex_, left);
+  return true;
+}
+
+void Member::Park(bool parked) {
+  parked_ = parked;
+  if (parked) {
+    WakeRuntime();
+  }
+}
+
+void Member::SetProgramPhase(Phase phase) {
+  program_phase_ = phase;
+  StampPhase();
+}
+
+Status Member::CallStatus() {
+  if (!fatal_.empty()) {
+    return InternalError(fatal_);
+  }
+  return call_ && !call_over_ ? OkStatus() : GenerationIsOver();
+}
+
+// ---- join
+// ----------------------------------------------------------------------------------------
+
+Status Member::Join(Deadline deadline) {
+  while (true) {
+    RETURN_IF_ERROR(EnterNext(deadline));
+    if (done()) {
+      return OkStatus();
+    }
+    const Status synchronised = Synchronise(deadline);
+    if (synchronised.code() != StatusCode::kAborted) {
+      return synchronised;
+    }
+  }
+}
+
+void Member::DeclareReady() {
+  if (ready_declared_) {
+    return;
+  }
+  ready_declared_ = true;
+  Send(local::MakeFrame(local::FrameKind::kReady, local::Ready{local::ToWire(data_)}));
+  StampPhase();
+}
+
+Status Member::EnterNext(Deadline deadline) {
+  MutexLock lock(mutex_);
+  DeclareReady();
+  program_phase_ = Phase::kOutside;
+  Park(true);
+  bool in_time = true;
+  while (!opened_ && !returned_ && fatal_.empty() && in_time) {
+    in_time = WaitUntil(deadline);
+  }
+  Park(false);
+  if (!fatal_.empty()) {
+    return InternalError(fatal_);
+  }
+  if (opened_) {
+    call_ = std::exchange(opened_, std::nullopt);
+    call_over_ = false;
+    return OkStatus();
+  }
+  return returned_ ? OkStatus() : OutOfTime("waiting for a generation with this process");
+}
+
+// The first members agree on rank 0's initial state and commit it as version 0 (P7). It goes into
+// `next`, so that a loss in the middle leaves every rank's own initial state whole.
+Status Member::Synchronise(Deadline deadline) {
+  bool first = false;
+  std::span<std::byte> source;
+  std::span<std::byte> target;
+  {
+    MutexLock lock(mutex_);
+    first = call_->kind == GenerationKind::kInstalled && !call_->resume.valid();
+    source = memory_->current();
+    target = memory_->next();
+  }
+  if (!first) {
+    return OkStatus();
+  }
+  const Status synchronised = Collective([&](Communicator& communicator) -> Status {
+    uint64_t bytes = source.size();
+    RETURN_IF_ERROR(communicator.Broadcast(&bytes, sizeof bytes, 0, {}, deadline).status());
+    if (bytes != source.size()) {
+      return InvalidArgumentError(StrCat("the state of rank 0 has ", bytes,
+                                         " bytes, this program's elastic_state_create asked for ",
+                                         source.size(), ": start the same program on all hosts"));
+    }
+    if (bytes == 0) {
+      return OkStatus();
+    }
+    if (communicator.rank() == 0) {
+      std::copy(source.begin(), source.end(), target.begin());
+    }
+    return communicator.Broadcast(target.data(), target.size(), 0, {}, deadline).status();
+  });
+  RETURN_IF_ERROR(synchronised);
+  return Commit(0, deadline);
+}
+
+// ---- commit
+// --------------------------------------------------------------------------------------
+
+// The digest is taken before the word says `committing`: while it does, a fence waits for it (P5).
+Status Member::Commit(uint64_t step, Deadline deadline) {
+  std::span<const std::byte> next;
+  {
+    MutexLock lock(mutex_);
+    RETURN_IF_ERROR(CallStatus());
+    SetProgramPhase(Phase::kCommitting);
+    next = memory_->next();
+  }
+  const uint64_t digest = next.empty() ? 0 : HashBytes(next.data(), next.size());
+  MutexLock lock(mutex_);
+  commit_ = CommitCall{.state = {.version = {}, .digest = digest, .step = step},
+                       .await = false,
+                       .copy = {},
+                       .answer = {}};
+  const Status status = CommitLocked(deadline);
+  SetProgramPhase(Phase::kOutside);
+  return status;
+}
+
+Status Member::CommitLocked(Deadline deadline) {
+  RETURN_IF_ERROR(CallStatus());
+  FeedFromProgram(worker_event::CommitWanted{call_->id});
+  while (true) {
+    if (!fatal_.empty()) {
+      return InternalError(fatal_);
+    }
+    if (commit_.answer) {
+      return *commit_.answer ? OkStatus() : GenerationIsOver();
+    }
+    if (std::exchange(commit_.await, false)) {
+      RETURN_IF_ERROR(Await(deadline));
+    } else if (commit_.copy) {
+      PublishCommit();
+    } else if (!WaitUntil(deadline)) {
+      return OutOfTime("waiting for the commit of the other ranks");
+    }
+  }
+}
+
+// Waits without the lock until every rank has begun its agreement. When the generation ends
+// instead, the core answers the commit once it has seen the word.
+Status Member::Await(Deadline deadline) {
+  const GenerationId generation = call_->id;
+  const Wires* wires = WiresOf(generation);
+  if (wires == nullptr) {
+    return OkStatus();
+  }
+  const std::shared_ptr<Communicator> communicator = wires->runtime;
+  mutex_.unlock();
+  const StatusOr<Communicator::MinPair> agreed = communicator->AwaitMinPair(deadline);
+  mutex_.lock();
+  if (agreed.ok()) {
+    FeedFromProgram(worker_event::Agreed{generation, agreed->first, ~agreed->second});
+    return OkStatus();
+  }
+  const StatusCode code = agreed.status().code();
+  if (code == StatusCode::kDeadlineExceeded) {
+    return agreed.status();
+  }
+  if (code == StatusCode::kUnavailable && communicator->broken_peer()) {
+    FeedFromProgram(worker_event::PeerBroken{generation, *communicator->broken_peer()});
+  } else {
+    FeedWord();
+    WakeRuntime();
+  }
+  return OkStatus();
+}
+
+// Held stands on the page before the word names its version, so no answer to a fence shows a word
+// newer than held.
+void Member::PublishCommit() {
+  commit_.state.version = *std::exchange(commit_.copy, std::nullopt);
+  parts_.page.PublishHeld(commit_.state,
+                          {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
+  memory_->Flip();
+  FeedFromProgram(worker_event::CopyDone{commit_.state});
+}
+
+// ---- finish
+// --------------------------------------------------------------------------------------
+
+Status Member::Finish(Deadline deadline) {
+  MutexLock lock(mutex_);
+  if (!call_over_ && fatal_.empty()) {
+    FeedFromProgram(worker_event::FunctionReturned{parts_.page.held(), call_->id});
+  }
+  Park(true);
+  bool in_time = true;
+  while (!opened_ && !returned_ && fatal_.empty() && in_time) {
+    in_time = WaitUntil(deadline);
+  }
+  Park(false);
+  if (!fatal_.empty()) {
+    return InternalError(fatal_);
+  }
+  if (returned_) {
+    return OkStatus();
+  }
+  return opened_ ? AbortedError(
+                       "a member was lost before all had finished: the function runs again "
+                       "in the next generation")
+                 : OutOfTime("waiting for the other members to finish");
+}
+
+// ---- collectives
+// ---------------------------------------------------------------------------------
+
+StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective() {
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CallStatus());
+  const Wires* wires = WiresOf(call_->id);
+  if (wires == nullptr) {
+    return GenerationIsOver();
+  }
+  SetProgramPhase(Phase::kInCollective);
+  return wires->program;
+}
+
+// A broken connection is an accusation, not yet a loss: the server decides, and the generation that
+// follows, with or without that peer, is entered by the next join (P18).
+Status Member::EndCollective(const Communicator& communicator, const Status& status) {
+  MutexLock lock(mutex_);
+  SetProgramPhase(Phase::kOutside);
+  if (status.code() == StatusCode::kUnavailable) {
+    call_over_ = true;
+    if (const auto peer = communicator.broken_peer(); peer) {
+      FeedFromProgram(worker_event::PeerBroken{communicator.generation(), *peer});
+    }
+    return AbortedError(StrCat(status.message(), "; waiting for the next generation"));
+  }
+  return status.code() == StatusCode::kAborted ? GenerationIsOver() : status;
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "collectives/types.h"
+#include "rendezvous/base/roster.h"
+#include "rendezvous/base/status.h"
+#include "rendezvous/base/time.h"
+
+namespace elastic::internal {
+
+// What a member is told about its generation.
+struct Membership {
+  GenerationNumber generation;
+  Placement place;
+};
+
+// Newest recovery of this worker (control_page.h), CLOCK_BOOTTIME nanoseconds, 0: not yet.
+struct RecoveryTimes {
+  int64_t fenced = 0;
+  int64_t bell_heard = 0;
+  int64_t roster_came = 0;
+  int64_t edges_up = 0;
+  int64_t restored = 0;
+};
+
+// This process's part in a job, behind the C interface. Two kinds: AgentSession (link/) in a job,
+// SoloSession as a world of one. All calls from the program's thread, one at a time.
+//
+// ABORTED means that the generation is over: Join enters the next one.
+class Session {
+ public:
+  using Deadline = std::optional<Instant>;
+
+  virtual ~Session() = default;
+
+  virtual std::string incarnation() const = 0;
+
+  // Once, before Join. Errors: those of StateMemory; FAILED_PRECONDITION.
+  virtual Status CreateState(size_t bytes) = 0;
+  virtual void* current() const = 0;  // null without state
+  virtual void* next() const = 0;
+  virtual uint64_t committed_step() const = 0;
+
+  // Declares readiness at the first call; returns once this process is a member with the state to
+  // go on from, or done() is true.
+  virtual Status Join(Deadline deadline) = 0;
+  // Of the newest generation that was joined; none before.
+  virtual std::optional<Membership> membership() const = 0;
+  virtual Status Commit(uint64_t step, Deadline deadline) = 0;
+  // The program is at its end with the committed state; OK once the job is finished (P29).
+  virtual Status Finish(Deadline deadline) = 0;
+  // The job is finished, or this process was told to leave: nothing is left to do but to exit 0.
+  virtual bool done() const = 0;
+
+  virtual Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                           Deadline deadline) = 0;
+  virtual Status Broadcast(void* data, size_t bytes, int root, Deadline deadline) = 0;
+  virtual Status AllGather(const void* in, void* out, size_t bytes, Deadline deadline) = 0;
+  virtual Status Barrier(Deadline deadline) = 0;
+
+  virtual RecoveryTimes recovery_times() const = 0;
+};
+
+}  // namespace elastic::internal
