@@ -14,8 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What a stop may take beyond the grace period before the next, harder step follows.
-constexpr Duration kStopMargin = 3s;
 // The job is over and its workers are gone: an agent needs this long only if something hangs.
 constexpr Duration kAgentEndLimit = 2s;
 
@@ -40,18 +38,18 @@ std::string SignalText(int number) {
 
 }  // namespace
 
-JobLoop::JobLoop(Options options, RendezvousServer& server, JobSignals& signals, JobEnd& end,
-                 Console& console)
-    : server_(server),
-      signals_(signals),
+JobLoop::JobLoop(Options options, JobSignals& signals, JobEnd& end, Console& console)
+    : signals_(signals),
       end_(end),
       console_(console),
       grace_period_(options.grace_period),
+      stop_margin_(options.stop_margin),
+      post_(std::move(options.post)),
       agents_({.program = std::move(options.agent_program), .agents = std::move(options.agents)},
               {.trouble =
                    [this](const std::string& host, const std::string& message) {
                      console_.Say(Severity::kWarning, message);
-                     server_.Post(AgentStartFailed{host, message});
+                     post_(AgentStartFailed{host, message});
                    }},
               console.relay()) {}
 
@@ -96,19 +94,19 @@ void JobLoop::StopFurther(Instant now, const std::string& why, int exit_code) {
   if (stop_ == Stop::kNone) {
     stop_ = Stop::kGraceful;
     stop_exit_code_ = exit_code;  // of the first signal, whatever follows
-    stop_limit_ = now + grace_period_ + kStopMargin;
+    stop_limit_ = now + grace_period_ + stop_margin_;
     agents_.StopRestarting();
     console_.Say(Severity::kInfo, why + ": workers get SIGTERM and " +
                                       FormatDuration(grace_period_) +
                                       " (--grace-period) to end; again ends them at once");
-    server_.Post(StopRequested{StopMode::kGraceful, why, stop_exit_code_});
+    post_(StopRequested{StopMode::kGraceful, why, stop_exit_code_});
     return;
   }
   if (stop_ == Stop::kGraceful) {
     stop_ = Stop::kImmediate;
-    stop_limit_ = now + kStopMargin;
+    stop_limit_ = now + stop_margin_;
     console_.Say(Severity::kInfo, why + ": workers are killed");
-    server_.Post(StopRequested{StopMode::kImmediate, why, stop_exit_code_});
+    post_(StopRequested{StopMode::kImmediate, why, stop_exit_code_});
     return;
   }
   // The server or an agent does not answer: killing the agents makes their guardians kill.

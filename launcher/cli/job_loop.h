@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,7 +10,7 @@
 #include "launcher/cli/job_end.h"
 #include "launcher/cli/job_signals.h"
 #include "launcher/start/agent_supervisor.h"
-#include "rendezvous/server/server.h"
+#include "rendezvous/core/membership.h"
 
 namespace elastic::internal {
 
@@ -21,10 +23,12 @@ class JobLoop {
     std::string agent_program;
     std::vector<AgentBootstrap> agents;
     Duration grace_period;
+    // What each step of a stop may take, beyond the grace period, before a harder one follows.
+    Duration stop_margin = std::chrono::seconds(3);
+    std::function<void(Event)> post;  // tells the server
   };
   // All references must outlive the loop.
-  JobLoop(Options options, RendezvousServer& server, JobSignals& signals, JobEnd& end,
-          Console& console);
+  JobLoop(Options options, JobSignals& signals, JobEnd& end, Console& console);
 
   // Runs the job; when it returns no agent is left.
   JobEnd::Result Run();
@@ -41,11 +45,12 @@ class JobLoop {
   // Sees that all agents end, by themselves or not.
   void EndAgents();
 
-  RendezvousServer& server_;
   JobSignals& signals_;
   JobEnd& end_;
   Console& console_;
   const Duration grace_period_;
+  const Duration stop_margin_;
+  const std::function<void(Event)> post_;
   AgentSupervisor agents_;
 
   Stop stop_ = Stop::kNone;

@@ -40,11 +40,14 @@ std::vector<AgentBootstrap> MakeBootstraps(const RunOptions& options, const JobS
   return agents;
 }
 
-std::string StartLine(const RunOptions& options, const JobSpec& job, const std::string& status) {
-  return StrCat("job ", job.job_id, ": ", job.np, job.np == 1 ? " worker" : " workers",
-                " (--min-np ", job.min_np, ") of ", options.command.front(), " on ",
-                FormatHostList(job.hosts), "; the job ends with this process, pid ", getpid(),
-                "; status: elastic-ctl status --address ", status);
+void SayStart(Console& console, const RunOptions& options, const JobSpec& job,
+              const std::string& status_address) {
+  console.Say(
+      Severity::kInfo,
+      StrCat("job ", job.job_id, ": ", job.np, job.np == 1 ? " worker" : " workers", " (at least ",
+             job.min_np, ") of ", options.command.front(), " on ", FormatHostList(job.hosts)));
+  console.Say(Severity::kInfo, StrCat("status: elastic-ctl status --address ", status_address,
+                                      "; the job ends with this process, pid ", getpid()));
 }
 
 std::string FinalLine(const std::string& reason, int exit_code) {
@@ -78,12 +81,13 @@ int RunJob(const RunOptions& options, JobSpec job, const std::string& agent_prog
   if (!server.ok()) {
     return RefuseToStart(server.status());
   }
-  console.Say(Severity::kInfo, StartLine(options, job, (*server)->status_address()));
+  SayStart(console, options, job, (*server)->status_address());
 
   JobLoop loop({.agent_program = agent_program,
                 .agents = MakeBootstraps(options, job, (*server)->agent_target(), folder->path()),
-                .grace_period = options.grace_period},
-               **server, signals, end, console);
+                .grace_period = options.grace_period,
+                .post = [&](Event event) { (*server)->Post(std::move(event)); }},
+               signals, end, console);
   const JobEnd::Result result = loop.Run();
   (*server)->Shutdown();
   folder->Remove();
