@@ -1,0 +1,165 @@
+// What is seen of the workers: pages, deaths, missed beats (P13, P23).
+#include <algorithm>
+
+#include "launcher/core/agent_state.h"
+
+namespace elastic::internal {
+
+void AgentCore::State::Read(AgentWorker& worker, const PageReading& reading) {
+  if (reading.beats != worker.reading.beats) {
+    worker.beat_at = now;
+    worker.suspended = false;
+  }
+  const CommitWord& before = worker.reading.word;
+  const CommitWord& after = reading.word;
+  // Commits alone are told with the next heartbeat.
+  dirty = dirty || before.generation != after.generation || before.fenced != after.fenced ||
+          (after.fenced && before != after);
+  worker.progressed = worker.progressed || (after.generation.value != 0 && after.commits > 0);
+  worker.reading = reading;
+  worker.awaiting_page = false;
+  NoteCrossing(worker);
+}
+
+void AgentCore::State::On(const agent_event::PageRead& event) {
+  if (AgentWorker* worker = Find(event.incarnation); worker != nullptr && !worker->dead) {
+    Read(*worker, event.reading);
+  }
+}
+
+// From here on no generation that has it may commit, and it is killed.
+void AgentCore::State::Lose(AgentWorker& worker, DeathCause cause) {
+  if (worker.lost) {
+    return;
+  }
+  worker.lost = true;
+  worker.cause = cause;
+  lost.insert(worker.incarnation);
+  dirty = true;
+  if (worker.spawned && !worker.reaped) {
+    kills.push_back({worker.incarnation, 9});
+  }
+}
+
+// The futex also fires at execve and at the end of its thread, so the process may live on until it
+// is killed; but a fenced word that is not committing cannot change, whoever still runs.
+void AgentCore::State::On(const agent_event::OwnerDied& event) {
+  AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr || worker->dead) {
+    return;
+  }
+  Read(*worker, event.reading);
+  worker->owner_died = true;
+  Lose(*worker, DeathCause::kOwnerDied);
+}
+
+void AgentCore::State::ConfirmDeaths() {
+  for (auto& [incarnation, worker] : workers) {
+    const CommitWord& word = worker.word();
+    if (worker.owner_died && !worker.dead && !worker.awaiting_page &&
+        (word.generation.value == 0 || word.final_after_fence())) {
+      worker.dead = true;
+      dirty = true;
+    }
+  }
+}
+
+void AgentCore::State::On(const agent_event::Exited& event) {
+  AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr || worker->reaped) {
+    return;
+  }
+  Read(*worker, event.reading);
+  Lose(*worker, worker->ready ? DeathCause::kExited : DeathCause::kNeverJoined);
+  const bool told = worker->told_leave || worker->told_finish;
+  worker->released = event.status.ok() && (worker->released || told);
+  worker->spawned = true;
+  worker->owner_died = worker->dead = worker->reaped = true;
+  worker->exit = event.status;
+  // What it left behind dies with it.
+  kills.push_back({worker->incarnation, 9});
+  DelaySlot(worker->slot, worker->progressed || worker->released);
+}
+
+// Held by an operator or a debugger is no death: the verdict is suspended. Anything else but
+// `stopped` shows a process that runs or will run; its silence is told as beat_age.
+void AgentCore::State::On(const agent_event::BeatMissed& event) {
+  AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr || worker->lost) {
+    return;
+  }
+  if (event.process_state == 'T') {
+    Say(Severity::kWarning, NameOf(*worker) + " is stopped (state T): lost and killed");
+    Lose(*worker, DeathCause::kStopped);
+  } else if (event.process_state == 't' && !worker->suspended) {
+    worker->suspended = true;
+    Say(Severity::kWarning,
+        NameOf(*worker) + " is traced or dumps core (state t): not counted as lost");
+  }
+}
+
+void AgentCore::State::On(const agent_event::Ready& event) {
+  AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr || worker->lost) {
+    return;
+  }
+  worker->ready = true;
+  worker->data = event.data;
+  dirty = true;
+}
+
+// A message may be read before the page is: what it says about the word was true, so it is never
+// taken back by an older reading.
+void AgentCore::State::SawGeneration(AgentWorker& worker, const GenerationId& generation) {
+  if (generation.number > worker.word().generation) {
+    worker.reading.word = CommitWord{generation.number, 0, false, false};
+    worker.reading.generation = generation;
+    NoteCrossing(worker);
+  }
+}
+
+void AgentCore::State::On(const agent_event::Entered& event) {
+  AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr || worker->dead) {
+    return;
+  }
+  SawGeneration(*worker, event.generation);
+  worker->entered = event.generation;
+  dirty = true;
+}
+
+void AgentCore::State::On(const agent_event::Accused& event) {
+  AgentWorker* worker = Find(event.reporter);
+  if (worker == nullptr || worker->lost) {
+    return;
+  }
+  SawGeneration(*worker, event.accusation.generation);
+  const bool present = event.accusation.generation == worker->reading.generation;
+  std::erase_if(worker->accusations, [&](const Accusation& earlier) {
+    return earlier.generation != worker->reading.generation;
+  });
+  if (present && !worker->word().fenced &&
+      std::ranges::find(worker->accusations, event.accusation) == worker->accusations.end()) {
+    worker->accusations.push_back(event.accusation);
+    dirty = true;
+  }
+}
+
+void AgentCore::State::On(const agent_event::Finished& event) {
+  AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr || worker->dead) {
+    return;
+  }
+  SawGeneration(*worker, event.generation);
+  worker->finished_in = event.generation;
+  worker->finished = event.state;
+  dirty = true;
+}
+
+void AgentCore::State::On(const agent_event::Leaving& event) {
+  if (AgentWorker* worker = Find(event.incarnation); worker != nullptr && !worker->lost) {
+    worker->released = true;
+  }
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,78 @@
+// What the server wants (P2, P24): whole states, of which the newest counts.
+#include <algorithm>
+
+#include "launcher/core/agent_state.h"
+
+namespace elastic::internal {
+
+void AgentCore::State::On(const agent_event::Registered& event) {
+  connected = true;
+  next_beat = now + kAgentBeatInterval;
+  if (agent.value == 0) {
+    agent = event.agent;
+    Emit(agent_action::StampDeadline{acked_at + settings.orphan_limit});
+  } else if (event.agent != agent) {
+    KillAllAndEnd(Ending::kSuperseded, "the server issued incarnation " +
+                                           std::to_string(event.agent.value) + " for this host");
+  }
+  dirty = true;
+}
+
+void AgentCore::State::On(const agent_event::StreamLost&) { connected = false; }
+
+void AgentCore::State::On(const agent_event::DirectiveCame& event) {
+  const Directive& directive = event.directive;
+  if (agent.value == 0 || ending != Ending::kNo || directive.server < server) {
+    return;  // a deposed server's word counts for nothing (P2)
+  }
+  if (directive.agent != agent) {
+    if (directive.agent > agent) {
+      KillAllAndEnd(Ending::kSuperseded, "a newer agent registered for this host");
+    }
+    return;
+  }
+  if (directive.server == server && directive.sequence <= acked_directive) {
+    return;
+  }
+  server = directive.server;
+  acked_directive = directive.sequence;
+  Acknowledge(directive.acked_report);
+
+  closed_wanted = std::max(closed_wanted, directive.closed);
+  marks.insert(directive.marks.begin(), directive.marks.end());
+  if (directive.finished.has_value()) {
+    finished = directive.finished;
+  }
+  if (directive.installed.has_value()) {
+    TakeInstalled(*directive.installed);
+  }
+  TakePrepared(directive.prepared);
+  wanted = directive.slots;
+  spawn_allowed = directive.spawn_allowed;
+  leave.insert(directive.leave.begin(), directive.leave.end());
+
+  for (const WorkerIncarnation removed : directive.remove) {
+    if (AgentWorker* worker = Find(removed)) {
+      Lose(*worker, DeathCause::kMarkedByServer);
+    }
+  }
+  // A mark on a worker of this host is an accusation that was upheld, or a time-out: it dies, so
+  // that the report of its death, for which the server waits, becomes true (P13).
+  for (const Mark& mark : directive.marks) {
+    if (AgentWorker* worker = Find(mark.dead)) {
+      Lose(*worker, DeathCause::kMarkedByServer);
+    }
+  }
+  for (const WorkerIncarnation gone : directive.forget) {
+    const AgentWorker* worker = Find(gone);
+    if (worker != nullptr && worker->reaped) {
+      Emit(agent_action::Forget{gone});
+      workers.erase(gone);
+    }
+  }
+  if (directive.stop > stop) {
+    Stop(directive.stop, directive.stop_reason);
+  }
+}
+
+}  // namespace elastic::internal

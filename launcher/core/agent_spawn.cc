@@ -1,0 +1,72 @@
+// Processes for the slots that want one.
+#include <algorithm>
+
+#include "launcher/core/agent_state.h"
+
+namespace elastic::internal {
+
+// One process a slot: a successor waits until the one before is reaped, so that it finds the
+// slot's device free. A slot whose workers keep dying without a commit waits longer each time.
+void AgentCore::State::SpawnWanted() {
+  if (agent.value == 0 || !spawn_allowed || ending != Ending::kNo || stop != StopMode::kNone ||
+      finished.has_value() || spawn_error.has_value()) {
+    return;
+  }
+  for (const int32_t slot : wanted) {
+    const bool taken = std::ranges::any_of(workers, [slot](const auto& entry) {
+      return entry.second.slot == slot && entry.second.running();
+    });
+    if (taken || slot < 0 || slot >= settings.slots || slots[slot].spawn_at > now) {
+      continue;
+    }
+    AgentWorker worker;
+    worker.incarnation = {agent, ++counter};
+    worker.slot = slot;
+    worker.beat_at = now;
+    Emit(agent_action::Spawn{worker.incarnation, slot});
+    workers.emplace(worker.incarnation, std::move(worker));
+  }
+}
+
+void AgentCore::State::DelaySlot(int32_t slot, bool progressed) {
+  AgentSlot& entry = slots[slot];
+  entry.failures = progressed ? 0 : entry.failures + 1;
+  Duration delay{0};
+  for (int failure = 2; failure <= entry.failures && delay < kRestartDelayMax; ++failure) {
+    delay = failure == 2 ? kRestartDelayFirst : std::min(2 * delay, kRestartDelayMax);
+  }
+  entry.spawn_at = now + delay;
+}
+
+void AgentCore::State::On(const agent_event::Spawned& event) {
+  AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr) {
+    return;
+  }
+  worker->spawned = true;
+  worker->pid = event.pid;
+  worker->beat_at = now;
+  dirty = true;
+  if (worker->lost || ending != Ending::kNo || stop == StopMode::kImmediate) {
+    kills.push_back({worker->incarnation, 9});
+  } else if (stop == StopMode::kGraceful) {
+    kills.push_back({worker->incarnation, 15});
+  }
+}
+
+void AgentCore::State::On(const agent_event::SpawnFailed& event) {
+  const AgentWorker* worker = Find(event.incarnation);
+  if (worker == nullptr) {
+    return;
+  }
+  Say(Severity::kError,
+      "slot " + std::to_string(worker->slot) + " on " + settings.host + ": " + event.message);
+  if (event.hopeless) {
+    spawn_error = event.message;
+    dirty = true;
+  }
+  DelaySlot(worker->slot, false);
+  workers.erase(event.incarnation);
+}
+
+}  // namespace elastic::internal
