@@ -18,7 +18,8 @@ class Mesh;  // transport/mesh.h: the connected edges of one generation and chan
 // of `out` are then undefined); UNAVAILABLE when a peer's connection broke (see broken_peer), after
 // which all further operations fail; INVALID_ARGUMENT for sizes or types out of range, before a
 // byte is sent; DEADLINE_EXCEEDED when `deadline` was given and passed, after which the
-// communicator is unusable like after UNAVAILABLE.
+// communicator is unusable like after UNAVAILABLE; INVALID_ARGUMENT also when ranks turn out to
+// make different calls (the message names both), which ends the communicator too.
 class Communicator {
  public:
   // `interrupt` must outlive the communicator.
@@ -43,7 +44,9 @@ class Communicator {
   Event Barrier(Stream stream = {}, std::optional<Instant> deadline = std::nullopt);
 
   // The runtime's agreement, in two halves so that it overlaps with the step (P6): Begin never
-  // blocks; Await blocks until every rank has begun. Gives the minimum of each half.
+  // blocks; Await blocks until every rank has begun (above kFullMeshMax ranks: has awaited, since
+  // values travel in rounds). Gives the minimum of each half. No other operation may run on this
+  // communicator in between (FAILED_PRECONDITION); another channel's may.
   struct MinPair {
     uint32_t first = 0;
     uint32_t second = 0;
@@ -52,8 +55,13 @@ class Communicator {
   Status BeginMinPair(MinPair value);
   StatusOr<MinPair> AwaitMinPair(std::optional<Instant> deadline = std::nullopt);
 
-  // Ends the running wait and fails all later calls with ABORTED; closes the connections' traffic.
-  // From any thread, any number of times, never blocks.
+  // Ends the running wait and fails all later calls with ABORTED; closes the connections' traffic,
+  // so that the peers' waits end too. From any thread, any number of times, never blocks.
+  //
+  // A mark alone (Interrupt) ends waits but closes nothing: a host that hears of it later would
+  // take the closing for a death and accuse a healthy peer (P18). So when a generation is lost call
+  // this (or destroy the communicator) only when its successor's roster has come: by then every
+  // counted host has fenced the old one, and its waits answer ABORTED.
   void Abort();
   // Set when an operation failed because this peer's connection ended or was reset.
   std::optional<WorkerIncarnation> broken_peer() const;

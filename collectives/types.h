@@ -15,7 +15,7 @@ namespace elastic::internal {
 
 enum class DataType : uint8_t { kFloat32 = 1, kFloat64 = 2, kInt64 = 3 };
 enum class ReduceOp : uint8_t { kSum = 1, kAverage = 2, kMin = 3, kMax = 4 };
-size_t SizeOf(DataType type);
+size_t SizeOf(DataType type);  // 0 for a value that is no type
 
 // Where an operation is queued. CPU collectives run in the caller's thread; the type is the seam
 // for device streams.

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+
+#include "collectives/types.h"
+
+namespace elastic::internal {
+
+// out[i] = received[i] op own[i] for `count` elements. `out` may be `own` or `received`, but must
+// not overlap them otherwise.
+using ReduceKernel = void (*)(const void* received, const void* own, void* out, size_t count);
+// data[i] /= divisor.
+using FinishKernel = void (*)(void* data, size_t count, int divisor);
+
+// Sum of i64 wraps around; a NaN on any rank makes a minimum or maximum NaN, so that one rank's
+// trouble is seen by all. Average sums; DivideKernel then divides (i64 towards zero).
+// Null for values that are no type or no operation.
+ReduceKernel ReduceKernelOf(DataType type, ReduceOp op);
+// Null if the operation needs no division at its end.
+FinishKernel FinishKernelOf(DataType type, ReduceOp op);
+
+// Minimum of each of two packed uint32, for the runtime's agreement; an element has 8 bytes.
+void MinPairKernel(const void* received, const void* own, void* out, size_t count);
+
+}  // namespace elastic::internal

@@ -1,0 +1,112 @@
+// From accept to a hello that is taken, kept waiting or refused.
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "collectives/transport/context_impl.h"
+#include "rendezvous/base/log.h"
+#include "rendezvous/base/real_clock.h"
+
+namespace elastic::internal {
+
+namespace {
+
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void Context::Impl::AcceptAll() {
+  for (;;) {
+    UniqueFd accepted = Accept(listener.socket.get());
+    if (!accepted.valid()) {
+      if (errno == EMFILE || errno == ENFILE) {
+        // The listener stays readable: without a pause the thread would spin on it.
+        LogWarning("no file descriptor left for a data connection: raise the limit (ulimit -n)");
+        epoll_ctl(epoll.get(), EPOLL_CTL_DEL, listener.socket.get(), nullptr);
+        accept_again = Now() + kAcceptPause;
+      }
+      return;
+    }
+    if (CountIn({Connection::State::kReadingHello}) >= kUnreadHellosMax) {
+      LogWarning("closing a data connection: ", kUnreadHellosMax,
+                 " others have not said yet who they are");
+      continue;
+    }
+    Connection& connection =
+        Add(std::move(accepted), Connection::State::kReadingHello, EPOLLIN | EPOLLRDHUP);
+    connection.deadline = Now() + kHelloReadLimit;
+    ReadHello(connection);
+  }
+}
+
+void Context::Impl::ReadHello(Connection& connection) {
+  const ssize_t got = recv(connection.socket.get(), connection.hello_bytes.data() + connection.got,
+                           kHelloBytes - connection.got, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return;
+  }
+  if (got <= 0) {
+    return Drop(connection.id);
+  }
+  connection.got += static_cast<size_t>(got);
+  if (connection.got < kHelloBytes) {
+    return;
+  }
+  std::optional<Hello> hello = DecodeHello(connection.hello_bytes);
+  if (!hello) {
+    LogWarning("closing a data connection that is not of this program or version");
+    return Drop(connection.id);
+  }
+  connection.hello = std::move(*hello);
+  HelloCame(connection);
+}
+
+void Context::Impl::HelloCame(Connection& connection) {
+  const Hello& hello = connection.hello;
+  connection.deadline.reset();
+  if (hello.job_id != options.job_id || hello.job_nonce != options.job_nonce) {
+    return Refuse(connection, ReplyVerdict::kWrongJob);
+  }
+  if (hello.generation.number <= cancelled) {
+    return Refuse(connection, ReplyVerdict::kOverThere);
+  }
+  if (hello.purpose == Purpose::kFetch) {
+    return AskSource(connection);
+  }
+  if (hello.to != options.self) {
+    return Refuse(connection, ReplyVerdict::kWrongPeer);
+  }
+  if (Assembly* assembly = AssemblyOf(connection)) {
+    return MatchHello(connection, *assembly);
+  }
+  if (handed_out.contains({hello.generation.number, hello.channel})) {
+    return Refuse(connection, ReplyVerdict::kOverThere);
+  }
+  if (CountIn({Connection::State::kWaiting, Connection::State::kKept}) >= kWaitingHellosMax) {
+    return Refuse(connection, ReplyVerdict::kTooMany);
+  }
+  connection.state = Connection::State::kWaiting;
+  connection.deadline = Now() + kHelloWaitLimit;
+  Watch(connection, EPOLLRDHUP);
+}
+
+void Context::Impl::Refuse(Connection& connection, ReplyVerdict verdict) {
+  LogInfo("refused a data connection of worker ", ToString(connection.hello.from),
+          " for generation ", ToString(connection.hello.generation), ": ", Describe(verdict));
+  const ReplyBytes reply = Encode(Reply{.verdict = verdict});
+  // 48 bytes into an empty socket buffer; whether the caller still listens does not matter.
+  (void)!send(connection.socket.get(), reply.data(), reply.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  Drop(connection.id);
+}
+
+size_t Context::Impl::CountIn(std::initializer_list<Connection::State> states) const {
+  return static_cast<size_t>(std::ranges::count_if(connections, [&](const auto& item) {
+    return std::ranges::find(states, item.second->state) != states.end();
+  }));
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "rendezvous/base/ids.h"
+#include "rendezvous/base/status.h"
+
+namespace elastic::internal {
+
+// Owns a descriptor.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    Reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~UniqueFd() { Reset(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  void Reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+// All sockets here are non-blocking and close-on-exec: a worker's children must not keep its
+// connections open, or its death would reach nobody. A child that forks without exec keeps them all
+// the same; an abort therefore calls shutdown, which ends the connection whoever else holds it.
+
+struct Listener {
+  UniqueFd socket;
+  Endpoint endpoint;
+};
+// Errors: INVALID_ARGUMENT if `address` is no numeric address; else as the kernel says.
+StatusOr<Listener> Listen(const std::string& address);
+// Begins to connect; writable when that has ended, see DialResult.
+StatusOr<UniqueFd> Dial(const Endpoint& to);
+// OK if the connection stands; else why not.
+Status DialResult(int socket);
+// Invalid if nobody is waiting (or the one who was has gone).
+UniqueFd Accept(int listener);
+
+// Non-blocking and close-on-exec; invalid when the process has no descriptor left.
+UniqueFd NewEventFd();
+void RingEventFd(int fd);
+void DrainEventFd(int fd);
+UniqueFd NewEpoll();
+
+}  // namespace elastic::internal
