@@ -1,6 +1,5 @@
 #include "rendezvous/server/driver.h"
 
-#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -13,17 +12,8 @@ namespace elastic::internal {
 
 namespace {
 
-// An acknowledgement without news waits until this long after the message before it. An agent that
-// answers every directive would otherwise turn each heartbeat into an endless exchange.
-constexpr Duration kAnswerInterval = std::chrono::milliseconds(100);
 // How long View() waits for a driver that is in the middle of something.
 constexpr Duration kViewWait = std::chrono::seconds(1);
-
-bool SameContent(const Directive& a, Directive b) {
-  b.sequence = a.sequence;
-  b.acked_report = a.acked_report;
-  return a == b;
-}
 
 }  // namespace
 
@@ -73,18 +63,17 @@ void Driver::Run() {
     LogDebug("driver thread keeps the default time slice: ", status.message());
   }
   while (true) {
-    std::optional<EventQueue::Item> item = queue_.Pop(NextWake());
+    std::optional<EventQueue::Item> item = queue_.Pop(NextDeadline());
     now_ = Now();
     if (item.has_value()) {
       Handle(std::move(*item));
     } else if (queue_.closed()) {
       break;
     }
-    const std::optional<Instant> deadline = halted_ ? std::nullopt : membership_.NextDeadline();
+    const std::optional<Instant> deadline = NextDeadline();
     if (deadline.has_value() && *deadline <= now_) {
       Step(TimePassed{});
     }
-    SendDueAnswers();
   }
   CloseAll(UnavailableError("the rendezvous server is shutting down"));
   MutexLock lock(last_view_mutex_);
@@ -111,7 +100,6 @@ void Driver::HandleEvent(const Event& event) {
   if (const AgentReported* reported = std::get_if<AgentReported>(&event)) {
     if (peers_.contains(reported->connection)) {
       Step(event);
-      Answer(reported->connection);
     }
   } else if (const AgentDisconnected* gone = std::get_if<AgentDisconnected>(&event)) {
     // Streams that we closed ourselves are no news to the core.
@@ -181,8 +169,12 @@ void Driver::Apply(const RefuseAgent& action) {
 
 void Driver::Apply(const Publish& action) {
   const auto connection = admitted_.find(action.host);
-  if (connection != admitted_.end()) {
-    Offer(peers_.at(connection->second));
+  if (connection == admitted_.end()) {
+    return;
+  }
+  std::optional<Directive> directive = membership_.DirectiveFor(action.host, now_);
+  if (directive.has_value()) {
+    peers_.at(connection->second).sink->Deliver(std::move(*directive));
   }
 }
 
@@ -198,49 +190,8 @@ void Driver::Apply(const EndJob& action) {
   }
 }
 
-void Driver::Answer(ConnectionId connection) {
-  const auto peer = peers_.find(connection);
-  if (peer != peers_.end() && peer->second.agent != AgentIncarnation{}) {
-    Offer(peer->second);
-  }
-}
-
-void Driver::Offer(Peer& peer) {
-  std::optional<Directive> directive = membership_.DirectiveFor(peer.host, now_);
-  if (!directive.has_value()) {
-    return;
-  }
-  if (peer.delivered.has_value() && SameContent(*peer.delivered, *directive)) {
-    if (directive->acked_report == peer.delivered->acked_report) {
-      return;
-    }
-    if (now_ < peer.delivered_at + kAnswerInterval) {
-      peer.answer_at = peer.delivered_at + kAnswerInterval;
-      return;
-    }
-  }
-  peer.answer_at.reset();
-  peer.delivered_at = now_;
-  peer.delivered = directive;
-  peer.sink->Deliver(std::move(*directive));
-}
-
-void Driver::SendDueAnswers() {
-  for (auto& [connection, peer] : peers_) {
-    if (peer.answer_at.has_value() && *peer.answer_at <= now_) {
-      Offer(peer);
-    }
-  }
-}
-
-std::optional<Instant> Driver::NextWake() const {
-  std::optional<Instant> wake = halted_ ? std::nullopt : membership_.NextDeadline();
-  for (const auto& [connection, peer] : peers_) {
-    if (peer.answer_at.has_value()) {
-      wake = std::min(wake.value_or(*peer.answer_at), *peer.answer_at);
-    }
-  }
-  return wake;
+std::optional<Instant> Driver::NextDeadline() const {
+  return halted_ ? std::nullopt : membership_.NextDeadline();
 }
 
 void Driver::Halt(const Status& reason) {

@@ -15,8 +15,8 @@
 namespace elastic::internal {
 
 // The thread that owns Membership: takes events from a bounded queue, steps the core, and carries
-// out its actions in the order given. It decides nothing but when an acknowledgement that carries
-// no news goes out.
+// out its actions in the order given. It decides nothing: when an acknowledgement without news is
+// due is the core's matter too.
 class Driver {
  public:
   struct Callbacks {
@@ -44,10 +44,7 @@ class Driver {
   struct Peer {
     std::string host;
     std::shared_ptr<AgentSink> sink;
-    AgentIncarnation agent;              // invalid until admitted
-    std::optional<Directive> delivered;  // newest one handed to the sink
-    Instant delivered_at{};
-    std::optional<Instant> answer_at;  // an acknowledgement without news is due then
+    AgentIncarnation agent;  // invalid until admitted
   };
 
   void Run();
@@ -60,10 +57,7 @@ class Driver {
   void Apply(const Publish& action);
   void Apply(const Note& action);
   void Apply(const EndJob& action);
-  void Answer(ConnectionId connection);
-  void Offer(Peer& peer);
-  void SendDueAnswers();
-  std::optional<Instant> NextWake() const;
+  std::optional<Instant> NextDeadline() const;
   void Halt(const Status& reason);
   void CloseAll(const Status& reason);
 

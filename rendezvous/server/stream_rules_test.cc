@@ -1,0 +1,158 @@
+#include <grpcpp/grpcpp.h>
+
+#include "elastic/v1/rendezvous.grpc.pb.h"
+#include "rendezvous/client/convert.h"
+#include "rendezvous/server/server_fixture.h"
+
+// What the server says to an agent that does not keep to the protocol, seen by a bare client.
+namespace elastic::internal {
+
+namespace {
+
+class BareStream {
+ public:
+  explicit BareStream(const std::string& target)
+      : stub_(v1::Agents::NewStub(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()))),
+        stream_(stub_->Connect(&context_)) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  }
+  void Write(const v1::AgentMessage& message) { stream_->Write(message); }
+  v1::ServerMessage Read() {
+    v1::ServerMessage message;
+    CHECK(stream_->Read(&message));
+    return message;
+  }
+  // The status with which the server ends the stream.
+  grpc::Status End() {
+    v1::ServerMessage message;
+    while (stream_->Read(&message)) {
+    }
+    return stream_->Finish();
+  }
+
+ private:
+  std::unique_ptr<v1::Agents::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::AgentMessage, v1::ServerMessage>> stream_;
+};
+
+v1::AgentMessage Hello() {
+  v1::AgentMessage message;
+  v1::AgentHello* hello = message.mutable_hello();
+  hello->set_protocol_version(kProtocolVersion);
+  hello->set_job_id("test-job");
+  hello->set_host("a");
+  hello->set_slots(2);
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(ServerFixture, "A hello that is wrong ends the stream with its reason") {
+  StartServer();
+  BareStream stream(agent_address());
+  v1::AgentMessage message = Hello();
+  grpc::StatusCode expected = grpc::StatusCode::INVALID_ARGUMENT;
+  std::string named;
+  SECTION("protocol version of the future") {
+    message.mutable_hello()->set_protocol_version(kProtocolVersion + 1);
+    expected = grpc::StatusCode::FAILED_PRECONDITION;
+    named = "protocol version 2";
+  }
+  SECTION("no slots") {
+    message.mutable_hello()->set_slots(0);
+    named = "hello.slots is 0";
+  }
+  SECTION("too many slots") {
+    message.mutable_hello()->set_slots(kSlotsPerHostMax + 1);
+    named = "hello.slots";
+  }
+  SECTION("no host") {
+    message.mutable_hello()->clear_host();
+    named = "hello.host";
+  }
+  SECTION("a report instead") {
+    message.mutable_report()->set_host("a");
+    named = "before the hello";
+  }
+  SECTION("nothing") {
+    message.clear_hello();
+    named = "neither hello nor report";
+  }
+  stream.Write(message);
+  const grpc::Status status = stream.End();
+  CHECK(status.error_code() == expected);
+  CHECK_THAT(status.error_message(), Catch::Contains(named));
+}
+
+TEST_CASE_METHOD(ServerFixture, "A message that is wrong after the hello ends the stream") {
+  StartServer();
+  BareStream stream(agent_address());
+  stream.Write(Hello());
+  const v1::ServerMessage welcome = stream.Read();
+  REQUIRE(welcome.has_welcome());
+  CHECK(welcome.welcome().agent() == 1);
+  CHECK(welcome.welcome().server_incarnation() == 1);
+
+  v1::AgentMessage message;
+  std::string named;
+  SECTION("a second hello") {
+    message = Hello();
+    named = "second hello";
+  }
+  SECTION("a report of another host") {
+    message.mutable_report()->set_host("b");
+    named = "report.host is `b`";
+  }
+  SECTION("an unknown life") {
+    message.mutable_report()->set_host("a");
+    message.mutable_report()->add_workers()->set_life(static_cast<v1::WorkerLife>(77));
+    named = "worker.life is 77";
+  }
+  stream.Write(message);
+  const grpc::Status status = stream.End();
+  CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  CHECK_THAT(status.error_message(), Catch::Contains(named));
+  // The stream that was ended counts as gone, and its host may come back.
+  AddAgent("a").WaitFor([](const LittleAgent::View& v) { return v.registrations == 1; });
+}
+
+TEST_CASE_METHOD(ServerFixture, "A directive leaves out the rosters of the directive before it") {
+  job().np = job().max_np = job().min_np = 1;
+  job().hosts = {{"a", 2}};
+  StartServer();
+  BareStream stream(agent_address());
+  stream.Write(Hello());
+  const uint32_t agent = stream.Read().welcome().agent();
+
+  v1::AgentMessage message;
+  v1::AgentReport* report = message.mutable_report();
+  report->set_host("a");
+  report->set_agent(agent);
+  v1::WorkerReport* worker = report->add_workers();
+  worker->mutable_incarnation()->set_agent(agent);
+  worker->mutable_incarnation()->set_counter(1);
+  worker->set_life(v1::WORKER_LIFE_WAITING);
+  worker->set_joined(true);
+  worker->mutable_data()->set_address("127.0.0.1");
+  worker->mutable_data()->set_port(4000);
+  report->set_sequence(1);
+  stream.Write(message);
+
+  int with_contents = 0;
+  int by_name = 0;
+  for (uint64_t sequence = 2; by_name < 3; ++sequence) {
+    const v1::Directive directive = stream.Read().directive();
+    if (directive.has_installed()) {
+      (directive.installed().has_roster() ? with_contents : by_name) += 1;
+    }
+    report->set_sequence(sequence);
+    report->set_acked_directive(directive.sequence());
+    stream.Write(message);
+    // A heartbeat without news is answered with the next one that comes late enough.
+    server().Post(TimePassed{});
+  }
+  CHECK(with_contents == 1);
+}
+
+}  // namespace elastic::internal
