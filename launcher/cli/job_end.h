@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/mutex.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/status.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "launcher/agent/unique_fd.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "launcher/agent/bootstrap.h"
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/base/status.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 
