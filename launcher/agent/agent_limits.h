@@ -28,6 +28,8 @@ inline constexpr int kPendingConnectionsMax = 256;  // of processes that have no
 inline constexpr int kFramesPerTurnMax = 64;     // read from one worker before the next has a turn
 inline constexpr size_t kOutboxFramesMax = 256;  // waiting for a worker that does not read
 inline constexpr size_t kOutputLineBytesMax = 64u << 10;  // longer lines are broken
+inline constexpr size_t kSaidLinesMax = 1024;             // log lines that wait for a slow reader
+inline constexpr Duration kOutputPollInterval = std::chrono::milliseconds(100);
 inline constexpr Duration kOutputDrainLimit = std::chrono::seconds(2);
 
 }  // namespace elastic::internal

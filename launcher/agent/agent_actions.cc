@@ -1,0 +1,212 @@
+// What AgentCore decided, carried out in order.
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "launcher/agent/agent_driver.h"
+#include "rendezvous/base/log.h"
+#include "rendezvous/base/real_clock.h"
+
+namespace elastic::internal {
+
+void AgentDriver::Feed(AgentEvent event, std::optional<WorkerIncarnation> read_page) {
+  pending_.push_back({std::move(event), read_page});
+}
+
+void AgentDriver::Pump() {
+  while (!pending_.empty() && !exit_code_) {
+    Pending next = std::move(pending_.front());
+    pending_.pop_front();
+    if (next.read_page) {
+      Step(agent_event::PageRead{*next.read_page, {}});
+    }
+    Step(std::move(next.event));
+  }
+}
+
+// Fences, kills and rosters of a step go out before anything is told or printed.
+void AgentDriver::Step(AgentEvent event) {
+  FillReading(event);
+  const auto append = [this](AgentActions actions) {
+    std::ranges::move(actions, std::back_inserter(actions_));
+  };
+  append(core_.Step(Now(), event));
+  while (!actions_.empty()) {
+    const AgentAction action = std::move(actions_.front());
+    actions_.pop_front();
+    std::visit([this](const auto& alternative) { Carry(alternative); }, action);
+  }
+  if (std::exchange(report_due_, false)) {
+    parts_.send_report(core_.MakeReport(Now()));
+  }
+  if (const auto* died = std::get_if<agent_event::OwnerDied>(&event)) {
+    ServeCopy(died->incarnation);
+  } else if (const auto* exited = std::get_if<agent_event::Exited>(&event)) {
+    ServeCopy(exited->incarnation);
+  } else if (const auto* entered = std::get_if<agent_event::Entered>(&event)) {
+    SetLabel(*entered);
+  }
+  for (const agent_action::Say& say : std::exchange(says_, {})) {
+    Log(say.severity, say.text);
+  }
+}
+
+// Pages are read at the moment when the core looks, not when the event was noticed.
+void AgentDriver::FillReading(AgentEvent& event) {
+  const auto fill = [this](WorkerIncarnation incarnation, PageReading& reading) {
+    const WorkerEntry* const entry = table_.Find(incarnation);
+    if (entry != nullptr && entry->page != nullptr) {
+      reading = entry->page->Read();
+    }
+  };
+  if (auto* page = std::get_if<agent_event::PageRead>(&event)) {
+    fill(page->incarnation, page->reading);
+  } else if (auto* died = std::get_if<agent_event::OwnerDied>(&event)) {
+    fill(died->incarnation, died->reading);
+  } else if (auto* exited = std::get_if<agent_event::Exited>(&event)) {
+    fill(exited->incarnation, exited->reading);
+  }
+}
+
+// The answer to a Fence or Reset is part of carrying it out.
+void AgentDriver::ReadPage(WorkerIncarnation incarnation) {
+  AgentEvent event = agent_event::PageRead{incarnation, {}};
+  FillReading(event);
+  AgentActions actions = core_.Step(Now(), event);
+  std::ranges::move(actions, std::back_inserter(actions_));
+}
+
+void AgentDriver::ServeCopy(WorkerIncarnation incarnation) {
+  const WorkerEntry* const entry = table_.Find(incarnation);
+  if (entry != nullptr && entry->page != nullptr) {
+    copies_->Serve(incarnation, entry->page->ReadHeld());
+  }
+}
+
+void AgentDriver::SetLabel(const agent_event::Entered& entered) {
+  WorkerEntry* const entry = table_.Find(entered.incarnation);
+  if (entry == nullptr) {
+    return;
+  }
+  const auto found = entry->ranks.find(entered.generation.number);
+  if (found != entry->ranks.end()) {
+    parts_.output.SetLabel(entered.incarnation, std::to_string(found->second));
+    entry->ranks.erase(entry->ranks.begin(), found);
+  }
+}
+
+void AgentDriver::Carry(const agent_action::Fence& action) {
+  if (const WorkerEntry* entry = table_.Find(action.incarnation);
+      entry != nullptr && entry->page != nullptr) {
+    entry->page->Fence(action.expected, Now());
+  }
+  ReadPage(action.incarnation);
+}
+
+void AgentDriver::Carry(const agent_action::Reset& action) {
+  if (const WorkerEntry* entry = table_.Find(action.incarnation);
+      entry != nullptr && entry->page != nullptr) {
+    entry->page->Reset(action.from, action.to, action.generation);
+  }
+  ReadPage(action.incarnation);
+}
+
+void AgentDriver::Carry(const agent_action::DeliverRoster& action) {
+  if (WorkerEntry* entry = table_.Find(action.incarnation)) {
+    if (const RosterEntry* own = action.roster.Find(action.incarnation)) {
+      entry->ranks[action.roster.id.number] = own->rank;
+    }
+  }
+  for (local::Frame& frame : local::RosterFrames(action.roster)) {
+    link_->Send(action.incarnation, std::move(frame));
+  }
+}
+
+void AgentDriver::Carry(const agent_action::DeliverFinish& action) {
+  local::FinishRecorded body{};
+  body.generation = local::ToWire(action.record.generation);
+  body.final_state = local::ToWire(action.record.final_state);
+  link_->Send(action.incarnation, local::MakeFrame(local::FrameKind::kFinishRecorded, body));
+}
+
+void AgentDriver::Carry(const agent_action::TellLeave& action) {
+  link_->Send(action.incarnation, local::MakeFrame(local::FrameKind::kLeave));
+}
+
+std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) const {
+  std::map<std::string, std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    const size_t equals = text.find('=');
+    if (equals != std::string_view::npos && equals != 0) {
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  for (const auto& [name, value] : parts_.bootstrap.environment) {
+    variables[name] = value;
+  }
+  // Output of a Python program that dies must not die with it.
+  variables.emplace("PYTHONUNBUFFERED", "1");
+  variables["ELASTIC_AGENT_SOCKET"] = parts_.traces.worker_socket;
+  variables["ELASTIC_JOB_ID"] = parts_.bootstrap.job_id;
+  variables["ELASTIC_LOCAL_RANK"] = std::to_string(entry.slot);
+  variables[kWorkerVariable] = table_.MarkOf(entry.incarnation);
+  std::vector<std::string> result;
+  for (const auto& [name, value] : variables) {
+    result.push_back(name + '=' + value);
+  }
+  return result;
+}
+
+void AgentDriver::Carry(const agent_action::Spawn& action) {
+  const WorkerEntry& entry = table_.Add(action.incarnation, action.slot);
+  Check(parts_.guardian.Spawn({.incarnation = action.incarnation,
+                               .slot = action.slot,
+                               .command = parts_.bootstrap.command,
+                               .environment = EnvironmentOf(entry),
+                               .working_directory = parts_.bootstrap.working_directory}));
+}
+
+void AgentDriver::Carry(const agent_action::Kill& action) {
+  Check(parts_.guardian.Kill(action.incarnation, action.signal));
+}
+
+void AgentDriver::Carry(const agent_action::Forget& action) {
+  watch_->Remove(action.incarnation);  // before the page that it looks at goes
+  link_->Close(action.incarnation);
+  copies_->Forget(action.incarnation);
+  Check(parts_.guardian.Drop(action.incarnation));
+  table_.Remove(action.incarnation);
+}
+
+void AgentDriver::Carry(const agent_action::Report&) { report_due_ = true; }
+
+void AgentDriver::Carry(const agent_action::StampDeadline& action) {
+  kill_at_ = action.kill_at;
+  parts_.guardian.page().kill_at_ns.store(ToNanoseconds(kill_at_), std::memory_order_release);
+  for (const auto& [incarnation, entry] : table_.entries()) {
+    if (entry.page != nullptr && !entry.exited) {
+      entry.page->StampDeadline(kill_at_);
+    }
+  }
+}
+
+void AgentDriver::Carry(const agent_action::Say& action) { says_.push_back(action); }
+
+void AgentDriver::Carry(const agent_action::EndAgent& action) {
+  exit_code_ = exit_code_.value_or(action.exit_code);
+}
+
+// Without its guardian an agent cannot keep its promises: it kills what is left and ends, and the
+// launcher starts another (P23).
+void AgentDriver::Check(const Status& guardian_status) {
+  if (!guardian_status.ok() && !exit_code_) {
+    LogError(guardian_status.message(), "; the workers of this host are killed");
+    exit_code_ = kAgentExitGuardianLost;
+  }
+}
+
+}  // namespace elastic::internal

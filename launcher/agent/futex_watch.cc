@@ -1,0 +1,135 @@
+#include "launcher/agent/futex_watch.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "launcher/agent/agent_limits.h"
+#include "rendezvous/base/check.h"
+#include "rendezvous/base/real_clock.h"
+#include "rendezvous/base/sched_slice.h"
+
+namespace elastic::internal {
+
+namespace {
+
+bool HasFutexWaitv() {
+  // No words at all: EINVAL where the call exists.
+  return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) == 0 || errno != ENOSYS;
+}
+
+}  // namespace
+
+FutexWatch::FutexWatch(Died died) : supported_(HasFutexWaitv()), died_(std::move(died)) {
+  if (supported_) {
+    thread_ = std::thread([this] { Run(); });
+  }
+}
+
+FutexWatch::~FutexWatch() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  Wake();
+  if (supported_) {
+    thread_.join();
+  }
+}
+
+bool FutexWatch::Add(WorkerIncarnation incarnation, uint32_t* word) {
+  {
+    MutexLock lock(mutex_);
+    if (!supported_ || watched_.size() >= static_cast<size_t>(kFutexWordsMax)) {
+      return false;
+    }
+    watched_.push_back({incarnation, word});
+  }
+  Wake();
+  return true;
+}
+
+void FutexWatch::Remove(WorkerIncarnation incarnation) {
+  {
+    MutexLock lock(mutex_);
+    if (std::erase_if(watched_, [&](const Watched& watched) {
+          return watched.incarnation == incarnation;
+        }) == 0) {
+      return;
+    }
+  }
+  // The word is unmapped next: wait until the thread does not look at it any more.
+  const uint32_t wanted = changes_.load() + 1;
+  Wake();
+  for (uint32_t taken = taken_.load(); static_cast<int32_t>(taken - wanted) < 0;
+       taken = taken_.load()) {
+    taken_.wait(taken);
+  }
+}
+
+void FutexWatch::Wake() {
+  changes_.fetch_add(1);
+  syscall(SYS_futex, &changes_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void FutexWatch::Check(std::vector<std::pair<uint32_t*, uint32_t>>& waits) {
+  std::vector<WorkerIncarnation> dead;
+  {
+    MutexLock lock(mutex_);
+    std::erase_if(watched_, [&](const Watched& watched) {
+      std::atomic_ref<uint32_t> word(*watched.word);
+      // Without this bit the kernel marks the word but wakes nobody.
+      const uint32_t value = word.fetch_or(FUTEX_WAITERS) | FUTEX_WAITERS;
+      if ((value & FUTEX_OWNER_DIED) != 0) {
+        dead.push_back(watched.incarnation);
+        return true;
+      }
+      if ((value & FUTEX_TID_MASK) == 0) {
+        return true;  // unlocked on purpose: an orderly leave (P13)
+      }
+      waits.emplace_back(watched.word, value);
+      return false;
+    });
+  }
+  const Instant seen = dead.empty() ? Instant{} : Now();
+  for (WorkerIncarnation incarnation : dead) {
+    died_(incarnation, seen);
+  }
+}
+
+void FutexWatch::Run() {
+  pthread_setname_np(pthread_self(), "el-futex");
+  // On the recovery path; a kernel without short slices is only slower.
+  static_cast<void>(RequestShortSlice(SliceInheritance::kResetOnFork));
+  std::vector<std::pair<uint32_t*, uint32_t>> waits;
+  std::vector<futex_waitv> vector;
+  for (;;) {
+    const uint32_t changes = changes_.load();
+    waits.clear();
+    Check(waits);
+    taken_.store(changes);
+    taken_.notify_all();
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) {
+        return;
+      }
+    }
+    vector.clear();
+    vector.push_back(
+        {changes, reinterpret_cast<uintptr_t>(&changes_), FUTEX_32 | FUTEX_PRIVATE_FLAG, 0});
+    for (const auto& [word, value] : waits) {
+      vector.push_back({value, reinterpret_cast<uintptr_t>(word), FUTEX_32, 0});
+    }
+    // Any return, EAGAIN for a word that has changed already included, means: look again.
+    const long woken = syscall(SYS_futex_waitv, vector.data(), vector.size(), 0, nullptr, 0);
+    ELASTIC_CHECK(woken >= 0 || errno == EAGAIN || errno == EINTR);
+  }
+}
+
+}  // namespace elastic::internal

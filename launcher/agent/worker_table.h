@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "launcher/agent/control_words.h"
+#include "launcher/agent/guardian_client.h"
+
+namespace elastic::internal {
+
+// What the driver has of one worker incarnation, from the request to spawn it until Forget.
+struct WorkerEntry {
+  WorkerIncarnation incarnation;
+  int32_t slot = 0;
+  int64_t pid = 0;  // of the slot's process; 0: not spawned yet
+  WorkerDescriptors descriptors;
+  std::unique_ptr<PageView> page;
+  pid_t runtime_pid = 0;  // connected; may be a descendant of the slot's process
+  bool watched = false;   // its owner mutex is known to the futex watch
+  bool owner_died = false;
+  bool exited = false;
+  uint64_t beats = 0;                         // at the last look
+  std::map<GenerationNumber, int32_t> ranks;  // in rosters delivered, until one is entered
+};
+
+class WorkerTable {
+ public:
+  WorkerTable(std::string job_id, pid_t guardian)
+      : job_id_(std::move(job_id)), guardian_(guardian) {}
+
+  WorkerEntry& Add(WorkerIncarnation incarnation, int32_t slot);
+  WorkerEntry* Find(WorkerIncarnation incarnation);
+  void Remove(WorkerIncarnation incarnation) { entries_.erase(incarnation); }
+  std::map<WorkerIncarnation, WorkerEntry>& entries() { return entries_; }
+
+  // The worker whose process is `pid` or an ancestor of it; an orphan is matched by its process
+  // group and environment as the guardian does. nullopt: unknown, but a spawn is under way.
+  // Errors: FAILED_PRECONDITION for a stranger, or a second process in the worker's place.
+  StatusOr<std::optional<WorkerIncarnation>> Identify(pid_t pid) const;
+  // Value of kWorkerVariable.
+  std::string MarkOf(WorkerIncarnation incarnation) const;
+
+ private:
+  const WorkerEntry* OwnerOf(pid_t pid) const;
+  const WorkerEntry* OwnerOfOrphan(pid_t pid, pid_t group) const;
+
+  const std::string job_id_;
+  const pid_t guardian_;
+  std::map<WorkerIncarnation, WorkerEntry> entries_;
+};
+
+}  // namespace elastic::internal
