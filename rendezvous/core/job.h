@@ -26,6 +26,7 @@ struct JobSpec {
   Duration elastic_timeout = kElasticTimeoutDefault;
   Duration entry_timeout = kEntryTimeoutDefault;
   Duration orphan_limit = kOrphanLimitInProcess;
+  Duration grace_period = kGracePeriodDefault;  // the agents' own; the server waits a little longer
   int no_progress_limit = kNoProgressLimitDefault;
 };
 

@@ -1,0 +1,68 @@
+#include "rendezvous/core/job.h"
+
+#include "rendezvous/base/log.h"
+
+namespace elastic::internal {
+
+namespace {
+constexpr size_t kNamesShown = 8;
+
+std::string Names(const std::vector<std::string>& who) {
+  std::string text;
+  for (size_t i = 0; i < who.size() && i < kNamesShown; ++i) {
+    text += (i == 0 ? "" : ", ") + who[i];
+  }
+  if (who.size() > kNamesShown) {
+    text += StrCat(" and ", who.size() - kNamesShown, " more");
+  }
+  return text;
+}
+
+std::string What(const Wait& wait) {
+  const std::string numbers = StrCat(wait.have, " of ", wait.want);
+  switch (wait.reason) {
+    case WaitReason::kNone: return "";
+    case WaitReason::kAgents:
+      return StrCat("need agents on ", wait.want, " hosts (-H), have ", wait.have);
+    case WaitReason::kWorkersReady:
+      return StrCat("need ", wait.want, " workers that are ready (-np), have ", wait.have);
+    case WaitReason::kMinNp:
+      return StrCat("need ", wait.want, " workers (--min-np), have ", wait.have);
+    case WaitReason::kFenceAnswers: return "waits until the old generation is fenced everywhere";
+    case WaitReason::kCommitting: return "waits for a worker that is still committing";
+    case WaitReason::kPreparedMayBeEntered:
+      return "a prepared generation may have been entered, and none of its members has answered";
+    case WaitReason::kAllMembersSilent:
+      return StrCat("no member of the old generation has answered (", numbers,
+                    " known to be gone); the others may still run");
+    case WaitReason::kResumeVersion: return "no holder of the committed state can be reached";
+    case WaitReason::kEntry: return StrCat(numbers, " members have entered");
+    case WaitReason::kFinishReports: return StrCat(numbers, " members have returned from run");
+  }
+  return "";
+}
+
+std::string UntilFlag(WaitReason reason) {
+  switch (reason) {
+    case WaitReason::kEntry: return " (--entry-timeout)";
+    case WaitReason::kAllMembersSilent: return "";
+    default: return " (--elastic-timeout)";
+  }
+}
+}  // namespace
+
+std::string Describe(const Wait& wait, Instant now) {
+  if (wait.reason == WaitReason::kNone) {
+    return "";
+  }
+  std::string text = What(wait);
+  if (!wait.who.empty()) {
+    text += StrCat("; missing: ", Names(wait.who));
+  }
+  if (wait.until && *wait.until > now) {
+    text += StrCat("; for another ", FormatDuration(*wait.until - now), UntilFlag(wait.reason));
+  }
+  return text;
+}
+
+}  // namespace elastic::internal

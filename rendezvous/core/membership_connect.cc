@@ -1,0 +1,73 @@
+#include "rendezvous/core/membership_state.h"
+
+namespace elastic::internal {
+
+namespace {
+std::string HostList(const std::vector<Host>& hosts) {
+  std::string text;
+  for (const Host& host : hosts) {
+    text += (text.empty() ? "" : ", ") + host.spec.name;
+  }
+  return text;
+}
+}  // namespace
+
+// A reconnect within the agent's life keeps its incarnation; anything else is a new life, and the
+// newest registration of a host wins (P2). The older agent's workers count as dead only when
+// reported or by P11, though nothing will ever be heard of them again.
+void Membership::State::OnConnected(const AgentConnected& event) {
+  Host* host = FindHost(event.host);
+  if (host == nullptr) {
+    Emit(RefuseAgent{event.connection, NotFoundError(StrCat("host '", event.host,
+                                                            "' is not part of this job; -H names ",
+                                                            HostList(hosts)))});
+    return;
+  }
+  if (event.previous.value != 0 && event.previous < host->agent) {
+    Emit(RefuseAgent{event.connection,
+                     AbortedError(StrCat("a newer agent has registered for host '", event.host,
+                                         "': this one must end its workers"))});
+    return;
+  }
+  host->start_failure.reset();
+  if (event.previous.value != 0 && host->agent.value == 0) {
+    // An agent that outlived the server's predecessor keeps the identity its workers are named by.
+    host->agent = event.previous;
+    agents_issued = std::max(agents_issued, event.previous);
+    relearn = relearn || !installed;
+  } else if (!event.previous.value != 0 || event.previous != host->agent) {
+    if (host->connection) {
+      Emit(RefuseAgent{*host->connection,
+                       AbortedError(StrCat("a newer agent has registered for host '", event.host,
+                                           "': this one must end its workers"))});
+    }
+    ++agents_issued.value;
+    const HostSpec kept = host->spec;
+    *host = Host{.spec = kept, .agent = agents_issued};
+    PersistNow();
+  }
+  host->connection = event.connection;
+  host->stream_ended.reset();
+  host->told.reset();
+  host->ack_reference = now;
+  heard[host->agent] = now;
+  Emit(AdmitAgent{event.connection, host->agent});
+  publish_all = true;
+}
+
+void Membership::State::OnDisconnected(const AgentDisconnected& event) {
+  if (Host* host = HostOf(event.connection)) {
+    host->connection.reset();
+    host->stream_ended = now;
+  }
+}
+
+void Membership::State::OnStartFailed(const AgentStartFailed& event) {
+  if (Host* host = FindHost(event.host)) {
+    host->start_failure = event.message;
+    Say(Severity::kWarning, StrCat("host ", event.host, " has no agent: ", event.message));
+    publish_all = true;
+  }
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include "rendezvous/core/membership_state.h"
+
+namespace elastic::internal {
+
+// A second request only makes it quicker; the exit code of the first stands.
+void Membership::State::OnStopRequested(const StopRequested& event) {
+  if (!ending) {
+    End(event.exit_code, event.reason, event.mode);
+    return;
+  }
+  if (event.mode == StopMode::kImmediate && ending->mode != StopMode::kImmediate) {
+    ending->mode = StopMode::kImmediate;
+    ending->give_up = now + kKillAllowance + kStopSlack;
+    publish_all = true;
+  }
+}
+
+void Membership::State::End(int exit_code, std::string reason, StopMode mode) {
+  if (ending) {
+    return;
+  }
+  const Duration grace = mode == StopMode::kImmediate ? kKillAllowance : spec.grace_period;
+  ending = Ending{.exit_code = exit_code,
+                  .reason = std::move(reason),
+                  .mode = mode == StopMode::kUnspecified ? StopMode::kGraceful : mode,
+                  .give_up = now + grace + kStopSlack};
+  publish_all = true;
+}
+
+// Waits that only the outside can end are given --elastic-timeout.
+void Membership::State::GiveUpWaiting() {
+  if (ending || !broken_since || now < *broken_since + spec.elastic_timeout) {
+    return;
+  }
+  const Wait wait = CurrentWait();
+  const bool state = wait.reason == WaitReason::kResumeVersion;
+  End(static_cast<int>(state ? JobExit::kStateLost : JobExit::kTooFewWorkers),
+      StrCat("gave up after ", FormatDuration(spec.elastic_timeout),
+             " (--elastic-timeout): ", Describe(wait, now)),
+      StopMode::kGraceful);
+}
+
+// The job is over when nothing of it can still be running: every agent has seen the last orders and
+// reported all its workers dead, or is gone itself (its guardian ends what it left).
+void Membership::State::EndWhenGone() {
+  if (ended || (!ending && !finished)) {
+    return;
+  }
+  const Instant give_up =
+      ending && ending->give_up ? *ending->give_up : recorded_at + spec.grace_period + kStopSlack;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    const Host& host = hosts[i];
+    const bool speaks = host.connection && host.counted;
+    // After the record a program may still evaluate or save for as long as it likes; only hosts
+    // that are not heard any more are given up.
+    if (now >= give_up && (ending || !speaks)) {
+      continue;
+    }
+    if (host.connection) {
+      const bool told = host.final_sequence != 0 && host.reported &&
+                        host.last.acked_directive >= host.final_sequence;
+      const bool quiet = std::ranges::all_of(workers, [&](const auto& entry) {
+        return entry.first.agent != host.agent || entry.second.dead();
+      });
+      if (!told || !quiet) {
+        return;
+      }
+    } else if (host.stream_ended && now < *host.stream_ended + kStreamReturnWindow) {
+      return;
+    }
+  }
+  ended = true;
+  if (!ending) {
+    ending = Ending{.exit_code = static_cast<int>(JobExit::kFinished), .reason = "finished"};
+  }
+  Emit(EndJob{ending->exit_code, ending->reason});
+}
+
+}  // namespace elastic::internal

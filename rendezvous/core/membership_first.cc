@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "rendezvous/core/membership_state.h"
+#include "rendezvous/core/ranks.h"
+
+namespace elastic::internal {
+
+// The first generation needs all the workers that the user asked for; there is no state yet to be
+// saved by starting with fewer.
+void Membership::State::FormFirst() {
+  if (installed || ending) {
+    return;
+  }
+  // P1: numbers alone do not tell what happened before a restart without a record. Whoever has not
+  // spoken may be in a newer generation than any that was reported.
+  const bool all_spoke = std::ranges::all_of(hosts, [](const Host& host) { return host.reported; });
+  if (relearn && !all_spoke && now < started + spec.orphan_limit + kKillAllowance) {
+    return;
+  }
+  const std::vector<const Worker*> waiting = Newcomers();
+  if (std::ssize(waiting) < spec.np) {
+    return;
+  }
+  std::vector<Candidate> candidates;
+  for (const Worker* worker : waiting) {
+    if (std::ssize(candidates) == spec.np) {
+      break;
+    }
+    candidates.push_back({.incarnation = worker->report.incarnation,
+                          .host_order = worker->host,
+                          .host = hosts[static_cast<size_t>(worker->host)].spec.name,
+                          .slot = worker->report.slot,
+                          .data = worker->report.data});
+  }
+  Roster roster{.id = {},
+                .kind = GenerationKind::kInstalled,
+                .parent = {},
+                .resume = {},
+                .entries = AssignRanks(std::move(candidates))};
+  roster.id = {incarnation, IssueNumber(), RosterDigest(roster)};
+  Install(std::move(roster));
+}
+
+namespace {
+// The workers of the first round, by how they stand.
+struct FirstRound {
+  int starting = 0, joined = 0, left = 0, crashed = 0, killed = 0;
+  // Equal ends are told once, with all their places.
+  std::map<std::string, std::vector<std::string>> ends;
+};
+std::string Tell(const FirstRound& round) {
+  std::string text;
+  for (const auto& [how, who] : round.ends) {
+    text += text.empty() ? "" : "; ";
+    for (size_t i = 0; i < who.size(); ++i) {
+      text += (i == 0 ? "" : ", ") + who[i];
+    }
+    text += ": " + how;
+  }
+  return text;
+}
+}  // namespace
+
+// A program that ends before it ever joined: all with success, it simply does not use the runtime;
+// with a failure, it would fail again. A mixture can never form a generation of all.
+void Membership::State::CheckFirstRound() {
+  if (installed || ending || relearn) {
+    return;
+  }
+  FirstRound round;
+  for (const auto& [id, worker] : workers) {
+    const WorkerReport& report = worker.report;
+    if (!worker.dead()) {
+      (report.joined ? round.joined : round.starting) += 1;
+    } else if (!report.joined && report.exit && !report.released) {
+      (report.exit->ok() ? round.left : report.exit->signalled ? round.killed : round.crashed) += 1;
+      round.ends[ToString(*report.exit)].push_back(
+          StrCat(hosts[static_cast<size_t>(worker.host)].spec.name, ":", report.slot));
+    }
+  }
+  const int slots_ended = static_cast<int>(first_deaths.size());
+  const bool all_ended = slots_ended >= spec.np && round.joined == 0;
+  const bool settled =
+      round.starting == 0 || all_ended || (first_crash && now >= *first_crash + kFirstCrashWindow);
+  if (all_ended && round.crashed + round.killed == 0) {
+    Say(Severity::kWarning,
+        "every worker exited with code 0 and none joined the job through the runtime "
+        "(elastic::run or elastic_join): nothing was made elastic");
+    End(static_cast<int>(JobExit::kFinished), "all workers exited with code 0", StopMode::kNone);
+    return;
+  }
+  const bool keeps_dying = std::ranges::any_of(first_deaths, [&](const auto& slot) {
+    return slot.second >= std::max(1, spec.no_progress_limit);
+  });
+  const bool hopeless = round.crashed > 0 || all_ended || keeps_dying ||
+                        (round.left > 0 && round.joined > 0 && round.starting == 0);
+  if (hopeless && settled) {
+    const bool mixture = round.left > 0 && round.crashed + round.killed == 0;
+    End(static_cast<int>(JobExit::kWorkerFailure),
+        StrCat(mixture ? "some workers joined and others exited without joining the job: "
+                       : "ended before joining the job: ",
+               Tell(round)),
+        StopMode::kGraceful);
+  }
+}
+
+}  // namespace elastic::internal

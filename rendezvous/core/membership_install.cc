@@ -1,0 +1,213 @@
+#include <algorithm>
+
+#include "rendezvous/base/check.h"
+#include "rendezvous/core/membership_state.h"
+#include "rendezvous/core/ranks.h"
+
+namespace elastic::internal {
+
+namespace {
+// Copies named beside living holders: one spare is enough, and a roster stays short.
+constexpr size_t kHoldersWanted = 2;
+}  // namespace
+
+bool Membership::State::Waiting(const Worker& worker) const {
+  const WorkerReport& report = worker.report;
+  return Reachable(worker) && report.life == WorkerLife::kWaiting &&
+         report.word.generation.value == 0 && report.data.valid() && !Marked(report.incarnation) &&
+         !removed.contains(report.incarnation);
+}
+
+std::vector<const Worker*> Membership::State::Newcomers() const {
+  std::vector<const Worker*> found;
+  for (const auto& [id, worker] : workers) {
+    if (Waiting(worker) && (!installed || installed->Find(id) == nullptr)) {
+      found.push_back(&worker);
+    }
+  }
+  std::ranges::sort(found, [](const Worker* a, const Worker* b) {
+    return std::tie(a->host, a->report.slot) < std::tie(b->host, b->report.slot);
+  });
+  return found;
+}
+
+GenerationNumber Membership::State::IssueNumber() {
+  ++numbers_issued.value;
+  ELASTIC_CHECK(numbers_issued > closed);
+  return numbers_issued;
+}
+
+void Membership::State::FormSuccessor() {
+  if (!installed || !Broken() || ending) {
+    return;
+  }
+  const Plan plan = Examine();
+  const WaitReason reason = plan.wait.reason;
+  if (!resets.empty() && resets.back().view.to.value == 0 && resets.back().answered == Instant{} &&
+      reason != WaitReason::kFenceAnswers && reason != WaitReason::kCommitting) {
+    resets.back().answered = now;
+  }
+  if (reason != WaitReason::kNone) {
+    if (plan.state_lost) {
+      End(static_cast<int>(JobExit::kStateLost),
+          StrCat("every holder of the committed state is gone for good; generation ",
+                 ToString(installed->id.number),
+                 " cannot be continued and nothing is restarted from zero by itself"),
+          StopMode::kGraceful);
+    }
+    return;
+  }
+  if (RemoveBrokenLink() || NoProgress(plan)) {
+    return;
+  }
+  InstallSuccessor(plan);
+}
+
+// P18. An accusation is explained by a member that is lost; else a connection broke between living
+// workers. The same membership is tried again, then the worker with most broken edges goes; ties
+// keep the lower rank. True: somebody has to go first.
+bool Membership::State::RemoveBrokenLink() {
+  const bool explained = std::ranges::any_of(members, [&](const Worker* worker) {
+    return worker->dead() || Marked(worker->report.incarnation);
+  });
+  if (accusations.empty() || explained) {
+    return false;
+  }
+  const bool in_a_row = broken_links > 0 && now - last_broken_link < kBrokenLinkWindow;
+  broken_links = in_a_row ? broken_links + 1 : 1;
+  last_broken_link = now;
+  Worker* worst = nullptr;
+  std::ptrdiff_t worst_edges = 0;
+  for (Worker* worker : members) {
+    const WorkerIncarnation id = worker->report.incarnation;
+    const std::ptrdiff_t edges = std::ranges::count_if(
+        accusations, [&](const auto& edge) { return edge.first == id || edge.second == id; });
+    if (edges >= worst_edges && edges > 0) {  // later members have higher ranks
+      worst = worker;
+      worst_edges = edges;
+    }
+  }
+  ELASTIC_CHECK(worst != nullptr);
+  const std::string cause = "has a broken connection to another living member";
+  if (broken_links <= kBrokenLinkTries) {
+    AddCause(*worst, cause);
+    return false;
+  }
+  removed.insert(worst->report.incarnation);
+  MarkLost(*worst, StrCat(cause, ", ", broken_links, " times within ",
+                          FormatDuration(kBrokenLinkWindow), ", and is removed"));
+  return true;
+}
+
+// A crash loop: generation after generation fails without one more committed step.
+bool Membership::State::NoProgress(const Plan& plan) {
+  failures_without_progress = plan.resume.version > progress ? 0 : failures_without_progress + 1;
+  progress = std::max(progress, plan.resume.version);
+  if (failures_without_progress < spec.no_progress_limit) {
+    return false;
+  }
+  End(static_cast<int>(JobExit::kWorkerFailure),
+      StrCat(failures_without_progress,
+             " generations in a row failed without a newly committed step (--no-progress-limit ",
+             spec.no_progress_limit,
+             "); last: ", resets.empty() ? std::string("unknown") : resets.back().view.cause),
+      StopMode::kGraceful);
+  return true;
+}
+
+void Membership::State::InstallSuccessor(const Plan& plan) {
+  std::vector<Candidate> candidates;
+  size_t live_holders = 0;
+  const auto add = [&](const Worker& worker, int32_t previous_rank) {
+    const bool holds = plan.resume.valid() && Holds(worker, plan.resume.version);
+    live_holders += holds ? 1 : 0;
+    candidates.push_back({.incarnation = worker.report.incarnation,
+                          .host_order = worker.host,
+                          .host = hosts[static_cast<size_t>(worker.host)].spec.name,
+                          .slot = worker.report.slot,
+                          .data = worker.report.data,
+                          .previous_rank = previous_rank,
+                          .holds_resume = holds});
+  };
+  for (const Worker* worker : plan.keep) {
+    const RosterEntry* entry = installed->Find(worker->report.incarnation);
+    ELASTIC_CHECK(entry != nullptr);
+    add(*worker, entry->rank);
+  }
+  for (const Worker* worker : plan.add) {
+    add(*worker, -1);
+  }
+  Roster roster{.id = {},
+                .kind = GenerationKind::kInstalled,
+                .parent = installed->id.number,
+                .resume = plan.resume,
+                .entries = AssignRanks(std::move(candidates))};
+  for (const Worker* worker : plan.copies) {
+    if (live_holders++ >= kHoldersWanted) {
+      break;
+    }
+    const Host& host = hosts[static_cast<size_t>(worker->host)];
+    roster.entries.push_back({.role = Role::kCopy,
+                              .incarnation = worker->report.incarnation,
+                              .rank = -1,
+                              .previous_rank = -1,
+                              .host = host.spec.name,
+                              .slot = worker->report.slot,
+                              .data = host.last.copies,
+                              .holds_resume = true});
+  }
+  ELASTIC_CHECK(!plan.resume.valid() || live_holders > 0);
+  roster.id = {incarnation, IssueNumber(), RosterDigest(roster)};
+  Install(std::move(roster));
+}
+
+void Membership::State::Install(Roster roster) {
+  lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);
+  if (!resets.empty() && resets.back().view.to.value == 0) {
+    Reset& reset = resets.back();
+    reset.view.to = roster.id.number;
+    reset.view.size_after = roster.size();
+    reset.view.resumed = roster.resume;
+    reset.installed = now;
+    reset.view.answers = reset.answered - reset.began;
+    reset.view.form = now - reset.answered;
+  }
+  installed = std::move(roster);
+  parent.reset();
+  prepared.clear();
+  marked.clear();
+  accusations.clear();
+  broken_since.reset();
+  all_entered = false;
+  installed_at = now;
+  IndexMembers();
+  std::erase_if(workers, [&](const auto& entry) {
+    const Worker& worker = entry.second;
+    const bool speaks = entry.first.agent == hosts[static_cast<size_t>(worker.host)].agent;
+    return installed->Find(entry.first) == nullptr && (worker.copy_dropped || !speaks);
+  });
+  PersistNow();
+  publish_all = true;
+  Say(Severity::kInfo,
+      StrCat("generation ", ToString(installed->id.number), ": ", installed->size(),
+             " members, from ",
+             installed->resume.valid() ? StrCat("step ", installed->resume.step, ", version ",
+                                                ToString(installed->resume.version))
+                                       : std::string("the beginning")));
+}
+
+void Membership::State::NoteEntered() {
+  if (!installed || all_entered || Broken() || !AllEntered()) {
+    return;
+  }
+  all_entered = true;
+  publish_all = true;
+  if (!resets.empty() && resets.back().view.to == installed->id.number) {
+    resets.back().view.enter = now - resets.back().installed;
+    resets.back().view.complete = true;
+  }
+  Say(Severity::kInfo, StrCat("generation ", ToString(installed->id.number), ": all ",
+                              members.size(), " members have entered"));
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,111 @@
+#include <algorithm>
+
+#include "rendezvous/base/check.h"
+#include "rendezvous/core/membership_state.h"
+#include "rendezvous/core/ranks.h"
+
+namespace elastic::internal {
+
+// P25. While the installed generation trains, waiting newcomers are put into a prepared successor
+// that its ranks enter by themselves at a commit. Nothing is prepared before all have entered
+// (V15), nor from the first finished report on (P29).
+void Membership::State::Prepare() {
+  if (!installed || !all_entered || finish_seen || Broken() || closed >= installed->id.number) {
+    return;
+  }
+  std::vector<Candidate> candidates;
+  const auto add = [&](const Worker& worker, int32_t previous_rank) {
+    candidates.push_back({.incarnation = worker.report.incarnation,
+                          .host_order = worker.host,
+                          .host = hosts[static_cast<size_t>(worker.host)].spec.name,
+                          .slot = worker.report.slot,
+                          .data = worker.report.data,
+                          .previous_rank = previous_rank});
+  };
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    add(*members[rank], static_cast<int32_t>(rank));
+  }
+  for (const Worker* worker : Newcomers()) {
+    if (std::ssize(candidates) < std::max(spec.np, spec.max_np)) {
+      add(*worker, -1);
+    }
+  }
+  const bool grows = candidates.size() > members.size();
+  // A successor that was sent cannot be taken back, since somebody may be about to enter it. If a
+  // newcomer of it is gone, another one, if need be with the old members only, takes its place.
+  if (prepared.empty() ? !grows : SameWorkers(prepared.back(), candidates)) {
+    return;
+  }
+  Roster roster{.id = {},
+                .kind = GenerationKind::kPrepared,
+                .parent = installed->id.number,
+                .resume = {},
+                .entries = AssignRanks(std::move(candidates))};
+  roster.id = {incarnation, IssueNumber(), RosterDigest(roster)};
+  lineage.Add(roster.id.number, roster.kind, roster.parent, {});
+  prepared.push_back(std::move(roster));
+  PersistNow();
+  publish_all = true;
+}
+
+bool Membership::State::SameWorkers(const Roster& roster,
+                                    const std::vector<Candidate>& candidates) {
+  return roster.entries.size() == candidates.size() &&
+         std::ranges::all_of(candidates, [&](const Candidate& candidate) {
+           return roster.Find(candidate.incarnation) != nullptr;
+         });
+}
+
+// The boundary of a prepared successor was passed by `witness`. The roster stays as it was sent, so
+// that its identity does; the version it resumed from is kept beside it, once a word shows it.
+void Membership::State::InstallLearned(size_t prepared_index, const Worker& witness) {
+  ELASTIC_CHECK(prepared_index < prepared.size());
+  const bool whole = !Broken();
+  const int size_before = static_cast<int>(members.size());
+  parent = std::move(*installed);
+  installed = std::move(prepared[prepared_index]);
+  prepared.clear();
+  all_entered = false;
+  installed_at = now;
+  IndexMembers();
+  LearnResume(witness);
+  if (whole) {
+    Reset reset;
+    reset.view = {.from = parent->id.number,
+                  .to = installed->id.number,
+                  .cause = StrCat("growth from ", size_before, " to ", installed->size()),
+                  .size_before = size_before,
+                  .size_after = installed->size()};
+    reset.view.resumed = learned_resume;
+    reset.began = reset.answered = reset.installed = now;
+    resets.push_back(std::move(reset));
+    ++resets_total;
+    if (resets.size() > kResetsKept) {
+      resets.pop_front();
+    }
+  }
+  PersistNow();
+  publish_all = true;
+  Say(Severity::kInfo,
+      StrCat("generation ", ToString(installed->id.number), ": ", installed->size(),
+             " members, entered at a commit of generation ", ToString(parent->id.number)));
+}
+
+// Before its first commit in the new generation a member holds exactly the boundary version. A
+// newcomer that has not received it yet holds nothing, or, offered again, something older.
+void Membership::State::LearnResume(const Worker& witness) {
+  const StateVersion version = witness.report.held.version;
+  const bool was_member = parent && parent->Find(witness.report.incarnation) != nullptr;
+  if (lineage.ResumeOf(installed->id.number).valid() || !version.valid() ||
+      version.generation == installed->id.number || !was_member ||
+      !witness.in_generation(installed->id.number) || !lineage.OnLine(version, parent->id.number)) {
+    return;
+  }
+  lineage.LearnBoundary(installed->id.number, version);
+  learned_resume = witness.report.held;
+  if (!resets.empty() && resets.back().view.to == installed->id.number) {
+    resets.back().view.resumed = learned_resume;
+  }
+}
+
+}  // namespace elastic::internal

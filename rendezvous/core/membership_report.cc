@@ -1,0 +1,194 @@
+#include <algorithm>
+
+#include "rendezvous/core/membership_state.h"
+
+namespace elastic::internal {
+
+// A report is the agent's whole state (P24): the newest one replaces what was known of its workers.
+void Membership::State::OnReported(const AgentReported& event) {
+  Host* host = HostOf(event.connection);
+  const AgentReport& report = event.report;
+  if (host == nullptr || report.agent != host->agent ||
+      (host->reported && report.sequence <= host->last.sequence)) {
+    return;  // an older life, or a repeated or late message
+  }
+  const int index = static_cast<int>(host - hosts.data());
+  heard[host->agent] = now;
+  if (report.acked_directive > host->last.acked_directive) {
+    host->ack_reference = now;
+  }
+  host->last.sequence = report.sequence;
+  host->last.acked_directive = std::max(host->last.acked_directive, report.acked_directive);
+  host->last.installed = report.installed;
+  host->last.prepared = report.prepared;
+  host->last.closed = std::max(host->last.closed, report.closed);
+  host->last.copies = report.copies;
+  host->reported = true;
+  publish_hosts.insert(index);
+
+  LearnNumbers(report);
+  CollectAccusations(report);
+  for (const WorkerReport& worker : report.workers) {
+    if (worker.incarnation.agent == host->agent) {
+      ApplyWorker(worker, index);
+    }
+  }
+  for (const Mark& mark : report.marks) {
+    // Only after a restart do agents know of losses that this server has not marked itself.
+    if (installed && installed->Find(mark.dead) != nullptr && !Marked(mark.dead)) {
+      MarkLost(*Find(mark.dead), "was lost before this server started");
+    }
+  }
+  ForgetAbsent(*host, index);
+  LearnBoundaries(report);
+  if (report.spawn_error && !ending) {
+    End(static_cast<int>(JobExit::kUsage), *report.spawn_error, StopMode::kGraceful);
+  }
+}
+
+// Numbers seen anywhere have been issued, and are never issued again (P1).
+void Membership::State::LearnNumbers(const AgentReport& report) {
+  numbers_issued =
+      std::max({numbers_issued, report.installed.number, report.prepared.number, report.closed});
+  for (const WorkerReport& worker : report.workers) {
+    numbers_issued = std::max(numbers_issued, worker.word.generation);
+  }
+  if (report.closed > closed) {
+    closed = report.closed;
+    publish_all = true;
+  }
+}
+
+// A broken connection accuses its far end only if the reporter's generation was whole (P18): once
+// it is known to be broken, survivors close connections themselves.
+void Membership::State::CollectAccusations(const AgentReport& report) {
+  if (!installed || finished || Broken()) {
+    return;
+  }
+  for (const WorkerReport& worker : report.workers) {
+    for (const Accusation& accusation : worker.accusations) {
+      if (accusation.generation == installed->id &&
+          installed->Find(accusation.accused) != nullptr &&
+          installed->Find(worker.incarnation) != nullptr) {
+        accusations.insert({worker.incarnation, accusation.accused});
+      }
+    }
+  }
+}
+
+void Membership::State::ApplyWorker(const WorkerReport& report, int host) {
+  Worker& worker = workers[report.incarnation];
+  if (worker.dead() && report.life != WorkerLife::kDead) {
+    return;  // death is final (P13)
+  }
+  worker.host = host;
+  worker.report = report;
+  worker.reported = true;
+  worker.seen_in = hosts[static_cast<size_t>(host)].last.sequence;
+  if (worker.copy_dropped) {
+    worker.report.held = {};
+  }
+  if (installed && report.finished && report.word.generation == installed->id.number &&
+      installed->Find(report.incarnation) != nullptr) {
+    finish_seen = true;
+  }
+  if (worker.dead()) {
+    NoteDeath(worker);
+    CountExit(worker);
+  }
+}
+
+// A word that names a prepared successor shows that its boundary was passed: from now on it is the
+// installed generation, and the one before can never commit again (P25).
+void Membership::State::LearnBoundaries(const AgentReport& report) {
+  for (const WorkerReport& worker : report.workers) {
+    for (size_t i = 0; i < prepared.size(); ++i) {
+      if (worker.word.generation == prepared[i].id.number &&
+          prepared[i].Find(worker.incarnation) != nullptr) {
+        InstallLearned(i, *Find(worker.incarnation));
+        break;
+      }
+    }
+    if (installed && installed->kind == GenerationKind::kPrepared &&
+        worker.word.generation == installed->id.number) {
+      LearnResume(*Find(worker.incarnation));
+    }
+  }
+}
+
+// What the agent was told to forget and no longer reports: its copy is gone. The entry itself stays
+// while a roster names it, since its death still matters for the next generation.
+void Membership::State::ForgetAbsent(Host& host, int index) {
+  if (host.forgotten.empty()) {
+    return;
+  }
+  for (auto at = workers.lower_bound({host.agent, 0});
+       at != workers.end() && at->first.agent == host.agent;) {
+    Worker& worker = at->second;
+    const bool told = host.forgotten.contains(at->first);
+    // ApplyWorker has just marked every reported one by this sequence number.
+    if (!told || worker.seen_in == host.last.sequence) {
+      ++at;
+      continue;
+    }
+    worker.copy_dropped = true;
+    worker.report.held = {};
+    host.forgotten.erase(at->first);
+    const bool named = std::ranges::find(members, &worker) != members.end() ||
+                       std::ranges::find(parent_members, &worker) != parent_members.end() ||
+                       std::ranges::any_of(prepared, [&](const Roster& roster) {
+                         return roster.Find(at->first) != nullptr;
+                       });
+    at = named ? std::next(at) : workers.erase(at);
+  }
+  publish_hosts.insert(index);
+}
+
+void Membership::State::CountExit(Worker& worker) {
+  if (worker.exit_counted || !worker.report.exit) {
+    return;
+  }
+  worker.exit_counted = true;
+  const WorkerReport& report = worker.report;
+  const bool crashed_after_end = finished && !report.exit->ok();
+  if (crashed_after_end) {
+    Say(Severity::kWarning, StrCat(NameOf(worker), " ended with ", ToString(*report.exit),
+                                   " after the job was recorded finished; its result stands"));
+  }
+  if (!installed && !report.joined && !report.released) {
+    ++first_deaths[{worker.host, report.slot}];
+    if (!report.exit->ok() && !first_crash) {
+      first_crash = now;
+    }
+  }
+}
+
+void Membership::State::NoteDeath(Worker& worker) {
+  const WorkerReport& report = worker.report;
+  if (worker.death_noted || ending || finished || report.released) {
+    worker.death_noted = true;
+    return;
+  }
+  // Equal crashes before the first generation are told together, when the job ends by them.
+  if (!report.exit || (!installed && !report.joined)) {
+    return;
+  }
+  worker.death_noted = true;
+  std::string text = StrCat(NameOf(worker), " died: ", ToString(*report.exit));
+  if (report.exit->ok() && report.joined) {
+    text = StrCat(NameOf(worker),
+                  " exited with code 0 in mid-training, which counts as a failure: a program ends "
+                  "by returning from elastic::run, or calls elastic_finish before it exits");
+  } else if (!report.joined) {
+    text = StrCat(NameOf(worker), " ended before it joined the job: ", ToString(*report.exit));
+  }
+  Say(Severity::kWarning, std::move(text));
+  for (Reset& reset : resets) {
+    if (reset.cause == report.incarnation && reset.cause_open) {
+      reset.view.cause = StrCat(NameOf(worker), " died: ", ToString(*report.exit));
+      reset.cause_open = false;
+    }
+  }
+}
+
+}  // namespace elastic::internal

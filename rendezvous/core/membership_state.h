@@ -1,0 +1,242 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rendezvous/core/membership.h"
+#include "rendezvous/core/ranks.h"
+#include "rendezvous/core/resume.h"
+
+namespace elastic::internal {
+
+// Newest resets that status shows.
+inline constexpr size_t kResetsKept = 32;
+// After the first crash before any generation: how long equal crashes of the others are gathered.
+inline constexpr Duration kFirstCrashWindow = std::chrono::seconds(2);
+// Beyond the agents' own grace period, before a stopping job is given up.
+inline constexpr Duration kStopSlack = std::chrono::seconds(5);
+// Installs with equal membership after a broken link before the accused is removed (P18).
+inline constexpr int kBrokenLinkTries = 2;
+
+// One incarnation of a worker, as its agent reported it last.
+struct Worker {
+  int host = 0;  // index into State::hosts
+  WorkerReport report;
+  int32_t rank = -1;          // in the newest generation that it was a member of
+  bool reported = false;      // false: known only from a restored roster
+  uint64_t seen_in = 0;       // sequence of the newest report that named it
+  bool copy_dropped = false;  // its agent has forgotten it; nothing can be read there any more
+  bool death_noted = false;
+  bool exit_counted = false;
+
+  bool dead() const { return reported && report.life == WorkerLife::kDead; }
+  // The word cannot change any more (P5); of a dead worker it never does.
+  bool final_word() const { return dead() || (reported && report.word.final_after_fence()); }
+  bool in_generation(GenerationNumber number) const {
+    return reported && report.word.generation == number;
+  }
+};
+
+// A directive without its rosters and numbers: cheap to make and to compare.
+struct Orders {
+  Directive directive;
+  GenerationId installed, prepared;
+};
+bool SameOrders(const Orders& a, const Orders& b);
+
+struct Host {
+  HostSpec spec;
+  std::optional<std::string> start_failure;
+  AgentIncarnation agent;  // present life; 0: none has registered
+  std::optional<ConnectionId> connection;
+  std::optional<Instant> stream_ended;
+  bool reported = false;  // the present incarnation has sent a report
+  bool counted = false;
+  AgentReport last;  // newest report of the present incarnation, without its workers
+
+  // The other direction of the link (P20): a directive given out and not acknowledged since
+  // `ack_reference` shows a one-way cut.
+  uint64_t directive_sequence = 0;
+  Instant ack_reference{};
+  // What the agent was last told to do, to see whether it changed, and when it was told.
+  std::optional<Orders> told;
+  Instant told_at{};
+  uint64_t final_sequence = 0;            // first directive that said stop or finished
+  std::set<WorkerIncarnation> forgotten;  // told to forget, still in its reports
+};
+
+// Why no successor is installed yet, or what it will be made of.
+struct Plan {
+  Wait wait;
+  std::vector<const Worker*> keep, add;
+  Held resume;
+  std::vector<const Worker*> copies;  // dead holders whose agents serve the resume version
+  bool state_lost = false;            // no holder can ever come back (P19)
+};
+
+struct Reset {
+  ResetView view;
+  WorkerIncarnation cause;
+  bool cause_open = false;  // its exit status will still complete the text
+  Instant began{}, answered{}, installed{};
+};
+
+// How the job ends, once that is decided.
+struct Ending {
+  int exit_code = 0;
+  std::string reason;
+  StopMode mode = StopMode::kNone;
+  std::optional<Instant> give_up;
+  std::string stop_reason;
+};
+
+struct Membership::State {
+  State(JobSpec job, ServerIncarnation own, std::optional<JournalRecord> restored,
+        Instant start);
+
+  // ---- one file per event --------------------------------------------------------------------
+  void OnConnected(const AgentConnected& event);        // membership_connect.cc
+  void OnDisconnected(const AgentDisconnected& event);  // membership_connect.cc
+  void OnStartFailed(const AgentStartFailed& event);    // membership_connect.cc
+  void OnReported(const AgentReported& event);          // membership_report.cc
+  void OnStopRequested(const StopRequested& event);     // membership_end.cc
+
+  // ---- what follows from the state, in this order after every event (membership.cc) ----------
+  void Evaluate();
+  void UpdateCounted();       // membership_tick.cc
+  void MarkLosses();          // membership_loss.cc
+  void RemoveLateEntrants();  // membership_loss.cc
+  void CloseIfBroken();       // membership_loss.cc
+  void RecordIfFinished();    // membership_finish.cc
+  void FormFirst();           // membership_first.cc
+  void FormSuccessor();       // membership_form.cc
+  void NoteEntered();         // membership_form.cc
+  void Prepare();             // membership_prepare.cc
+  void CheckFirstRound();     // membership_first.cc
+  void GiveUpWaiting();       // membership_end.cc
+  void EndWhenGone();         // membership_end.cc
+  void PublishChanges();      // directive.cc
+
+  // ---- questions -----------------------------------------------------------------------------
+  Host* FindHost(const std::string& name);
+  Host* HostOf(ConnectionId connection);
+  Worker* Find(WorkerIncarnation id);
+  const Worker* Find(WorkerIncarnation id) const;
+  // Its agent's present reports speak for it.
+  bool Reachable(const Worker& worker) const;
+  bool Lost(const Worker& worker) const;  // P11: nothing of it can run in a closed generation
+  Instant LastHeard(AgentIncarnation agent) const;
+  bool Marked(WorkerIncarnation id) const { return marked.contains(id); }
+  bool Broken() const;
+  bool SourceVanished() const;
+  bool AllEntered() const;
+  bool MemberEntered(const Worker& worker) const;
+  bool WaitsForSource(const Worker& worker, const StateVersion& resume) const;
+  bool HostGivenUp(const Host& host, int members_counted) const;
+  bool AccusedHost(const Host& host) const;
+  bool Waiting(const Worker& worker) const;      // may be put into a generation
+  std::vector<const Worker*> Newcomers() const;  // waiting and not a member; by host, then slot
+  int MembersCounted() const;
+  bool SpawnAllowed() const;
+  std::vector<std::vector<int32_t>> WantedSlots() const;  // per host
+  bool EndedFirstRound(int host, int32_t slot) const;
+  bool Forgettable(const Worker& worker) const;
+  bool CopyNeeded(const Worker& worker) const;
+  bool StableBeyond(const StateVersion& version) const;
+  std::string NameOf(const Worker& worker) const;  // `rank 2 (127.0.0.2:0, pid 17)`
+  Plan Examine() const;                            // membership_form.cc
+  bool ExamineMembers(Plan& plan) const;
+  bool FenceAnswered(Plan& plan) const;
+  bool PreparedAccounted(Plan& plan) const;
+  bool AllLost(const std::vector<Worker*>& group) const;
+  void ChooseState(Plan& plan) const;
+  bool StateLost() const;
+  bool Holds(const Worker& worker, const StateVersion& version) const;
+  int OrderOf(const std::string& host) const;
+  std::vector<Worker*> Index(const Roster& roster);
+  Wait CurrentWait() const;  // membership_wait.cc
+  JobState CurrentJobState() const;
+  Held NewestHeld() const;
+  std::optional<Instant> NextDeadline() const;                          // membership_tick.cc
+  Orders OrdersFor(int host, const std::vector<int32_t>& slots) const;  // directive.cc
+  JobView View() const;
+
+  // ---- changes -------------------------------------------------------------------------------
+  void Emit(Action action) { actions.push_back(std::move(action)); }
+  void Say(Severity severity, std::string text) { Emit(Note{severity, std::move(text)}); }
+  void PersistNow();
+  void MarkLost(const Worker& worker, const std::string& cause);
+  void AddCause(const Worker& worker, const std::string& cause);
+  void InstallSuccessor(const Plan& plan);
+  bool RemoveBrokenLink();
+  bool NoProgress(const Plan& plan);
+  static bool SameWorkers(const Roster& roster, const std::vector<Candidate>& candidates);
+  void ApplyWorker(const WorkerReport& report, int host);
+  void LearnNumbers(const AgentReport& report);
+  void CollectAccusations(const AgentReport& report);
+  void LearnBoundaries(const AgentReport& report);
+  void NoteDeath(Worker& worker);
+  void CountExit(Worker& worker);
+  GenerationNumber IssueNumber();
+  void Install(Roster roster);
+  void InstallLearned(size_t prepared_index, const Worker& witness);
+  void LearnResume(const Worker& witness);
+  void ForgetAbsent(Host& host, int index);
+  void End(int exit_code, std::string reason, StopMode mode);
+  void IndexMembers();
+
+  // ---- constant ------------------------------------------------------------------------------
+  const JobSpec spec;
+  const ServerIncarnation incarnation;
+  const Instant started;
+
+  // ---- state ---------------------------------------------------------------------------------
+  Instant now;
+  Actions actions;  // of the step in progress
+  std::vector<Host> hosts;
+  std::map<WorkerIncarnation, Worker> workers;
+  std::map<AgentIncarnation, Instant> heard;  // last contact with each life of an agent
+  AgentIncarnation agents_issued;
+  GenerationNumber numbers_issued;
+
+  std::optional<Roster> installed;
+  std::optional<Roster> parent;  // only while `installed` is a prepared one (P26)
+  std::vector<Roster> prepared;  // every successor of `installed` ever sent; newest last
+  std::vector<Worker*> members, parent_members;
+  Lineage lineage;
+  Held learned_resume;  // of a prepared generation, once a word has shown it
+  GenerationNumber closed;
+  std::set<WorkerIncarnation> marked;   // lost: dead, or on a lost host, or removed
+  std::set<WorkerIncarnation> removed;  // marked, perhaps alive, to be killed
+  // (reporter, accused) of connections that broke in the unmarked installed generation (P18).
+  std::set<std::pair<WorkerIncarnation, WorkerIncarnation>> accusations;
+  std::optional<FinishRecord> finished;
+  Instant recorded_at{};
+  bool finish_seen = false;  // a member has reported: nobody is replaced from now on (P29)
+
+  Instant installed_at{};
+  bool all_entered = false;
+  std::optional<Instant> broken_since;  // no generation that can go on since then
+  int broken_links = 0;                 // resets in a row by accusations of living workers
+  Instant last_broken_link{};
+  int failures_without_progress = 0;
+  StateVersion progress;  // newest version known at the last failure
+  bool relearn = false;   // restarted without a record: P1's wait
+
+  std::map<std::pair<int, int32_t>, int> first_deaths;  // before any generation, by slot
+  std::optional<Instant> first_crash;
+
+  std::deque<Reset> resets;
+  int resets_total = 0;
+  std::optional<Ending> ending;
+  bool ended = false;
+  bool publish_all = false;
+  std::set<int> publish_hosts;
+};
+
+}  // namespace elastic::internal

@@ -1,0 +1,94 @@
+#include <algorithm>
+
+#include "rendezvous/core/membership_state.h"
+
+namespace elastic::internal {
+
+// P20, P22. A host is counted while its reports come and its acknowledgements follow what it is
+// told: a link that is cut in one direction shows only in the second.
+void Membership::State::UpdateCounted() {
+  for (Host& host : hosts) {
+    bool counted = host.reported;
+    if (host.connection) {
+      const bool silent = now >= LastHeard(host.agent) + spec.heartbeat_timeout;
+      const bool deaf = host.directive_sequence > host.last.acked_directive &&
+                        now >= host.ack_reference + spec.heartbeat_timeout;
+      counted = counted && !silent && !deaf;
+    } else {
+      counted = counted && host.stream_ended && !AccusedHost(host) &&
+                now < *host.stream_ended + kStreamReturnWindow;
+    }
+    if (host.counted && !counted) {
+      host.reported = false;  // only a new report makes it count again
+      if (!ending && !finished) {
+        Say(Severity::kWarning,
+            StrCat("host ", host.spec.name,
+                   " is lost: ", host.connection ? "no heartbeat for " : "no agent for ",
+                   FormatDuration(host.connection ? spec.heartbeat_timeout : kStreamReturnWindow)));
+      }
+      publish_all = true;
+    }
+    host.counted = counted;
+  }
+}
+
+// Only times at which something may change, and only future ones: all that lies in the past has
+// been acted upon by the step that came then.
+std::optional<Instant> Membership::State::NextDeadline() const {
+  std::optional<Instant> next;
+  const auto at = [&](Instant time) {
+    if (time > now && (!next || time < *next)) {
+      next = time;
+    }
+  };
+  if (ended) {
+    return std::nullopt;
+  }
+  for (const Host& host : hosts) {
+    if (host.connection && host.counted) {
+      at(LastHeard(host.agent) + spec.heartbeat_timeout);
+      if (host.directive_sequence > host.last.acked_directive) {
+        at(host.ack_reference + spec.heartbeat_timeout);
+      }
+    }
+    if (!host.connection && host.stream_ended) {
+      at(*host.stream_ended + kStreamReturnWindow);
+    }
+  }
+  if (ending && ending->give_up) {
+    at(*ending->give_up);
+  } else if (finished) {
+    at(recorded_at + spec.grace_period + kStopSlack);
+  }
+  if (ending || finished) {
+    return next;
+  }
+  at(started + spec.heartbeat_timeout);
+  if (first_crash && !installed) {
+    at(*first_crash + kFirstCrashWindow);
+  }
+  if (relearn && !installed) {
+    at(started + spec.orphan_limit + kKillAllowance);
+  }
+  if (broken_since) {
+    at(*broken_since + spec.elastic_timeout);
+  }
+  if (!installed) {
+    return next;
+  }
+  if (!all_entered) {
+    at(installed_at + spec.entry_timeout);
+    at(broken_since.value_or(installed_at) + kSpawnHold);
+  }
+  if (broken_since) {
+    at(*broken_since + kSpawnHold);
+    for (const Worker* worker : members) {
+      if (!worker->dead() && !Reachable(*worker)) {
+        at(LastHeard(worker->report.incarnation.agent) + spec.orphan_limit + kKillAllowance);
+      }
+    }
+  }
+  return next;
+}
+
+}  // namespace elastic::internal

@@ -1,0 +1,397 @@
+#include "tests/golden/story.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace elastic::internal {
+
+namespace {
+// Errors of a script end only this command.
+[[noreturn]] void Fail(const std::string& message) { throw std::runtime_error(message); }
+
+// `1.3`, with F for fenced and C for committing behind it.
+CommitWord ParseWord(const std::string& text) {
+  const size_t dot = text.find('.');
+  if (dot == std::string::npos) {
+    Fail("a word is GENERATION.COMMITS: " + text);
+  }
+  CommitWord word;
+  word.generation.value = static_cast<uint32_t>(std::stoul(text.substr(0, dot)));
+  word.commits = static_cast<uint32_t>(std::stoul(text.substr(dot + 1)));
+  word.fenced = text.find('F') != std::string::npos;
+  word.committing = text.find('C') != std::string::npos;
+  return word;
+}
+
+Held ParseHeld(const std::string& text) {
+  const CommitWord word = ParseWord(text);
+  return {.version = {word.generation, word.commits},
+          .digest = (uint64_t{word.generation.value} << 32) + word.commits,
+          .step = word.commits};
+}
+
+std::string ValueOf(const std::string& word, const std::string& key) {
+  return word.starts_with(key + "=") ? word.substr(key.size() + 1) : std::string();
+}
+}  // namespace
+
+Story::Story() = default;
+Story::~Story() = default;
+
+std::string Story::Run(const std::string& line) {
+  std::istringstream stream(line);
+  Words words;
+  for (std::string word; stream >> word;) {
+    words.push_back(word);
+  }
+  out_.str("");
+  try {
+    Dispatch(words);
+  } catch (const std::exception& error) {
+    out_ << "error: " << error.what() << "\n";
+  }
+  return out_.str();
+}
+
+void Story::Dispatch(const Words& words) {
+  const std::string& command = words.at(0);
+  if (command == "job") {
+    return Job(words);
+  }
+  if (!membership_) {
+    Fail("the first command is job");
+  }
+  if (command == "time") {
+    const auto duration = ParseDuration(words.at(1));
+    return Pass(duration.ok() ? *duration : Duration{0});
+  }
+  if (command == "status") {
+    return Status();
+  }
+  if (command == "stop") {
+    return Feed(
+        StopRequested{words.at(1) == "immediate" ? StopMode::kImmediate : StopMode::kGraceful,
+                      "signal", std::stoi(words.at(2))});
+  }
+  if (command == "restart-server") {
+    agents_.clear();
+    membership_ = std::make_unique<Membership>(spec_, ServerIncarnation{++server_}, record_, now_);
+    return;
+  }
+  if (DispatchAgents(words) || DispatchWorkers(words)) {
+    return;
+  }
+  Fail("unknown command " + command);
+}
+
+bool Story::DispatchAgents(const Words& words) {
+  const std::string& command = words.at(0);
+  if (command == "connect" || command == "reconnect") {
+    Connect(words.at(1), command == "reconnect");
+  } else if (command == "disconnect") {
+    Feed(AgentDisconnected{agents_.at(words.at(1)).connection});
+  } else if (command == "start-failed") {
+    Feed(AgentStartFailed{words.at(1), "no such host"});
+  } else if (command == "spawn-error") {
+    agents_.at(words.at(1)).spawn_error = "cannot run ./missing: No such file or directory";
+    Report(words.at(1));
+  } else if (command == "report" || command == "follow") {
+    for (size_t i = 1; i < words.size(); ++i) {
+      command == "report" ? Report(words[i]) : Follow(words[i]);
+    }
+  } else if (command == "closes") {
+    agents_.at(words.at(1)).closed.value = static_cast<uint32_t>(std::stoul(words.at(2)));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Story::DispatchWorkers(const Words& words) {
+  const std::string& command = words.at(0);
+  if (command == "start") {
+    Start(words);
+  } else if (command == "spawn") {
+    Spawn(words.at(1), words.at(2));
+  } else if (command == "commit") {
+    Commit(words);
+  } else if (command == "enter") {
+    Enter(words);
+  } else if (command == "cross") {
+    Cross(words);
+  } else if (actors_.contains(command)) {
+    Change(actors_.at(command), words);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Story::Job(const Words& words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (const std::string np = ValueOf(word, "np"); !np.empty()) {
+      spec_.np = spec_.max_np = spec_.min_np = std::stoi(np);
+    } else if (const std::string min_np = ValueOf(word, "min-np"); !min_np.empty()) {
+      spec_.min_np = std::stoi(min_np);
+    } else if (const std::string hosts = ValueOf(word, "hosts"); !hosts.empty()) {
+      std::istringstream stream(hosts);
+      for (std::string host; std::getline(stream, host, ',');) {
+        const size_t colon = host.find(':');
+        spec_.hosts.push_back({host.substr(0, colon), std::stoi(host.substr(colon + 1))});
+      }
+    } else {
+      Fail("unknown setting " + word);
+    }
+  }
+  spec_.job_id = "golden";
+  now_ = FromNanoseconds(1'000'000'000'000);
+  membership_ = std::make_unique<Membership>(spec_, ServerIncarnation{++server_}, record_, now_);
+}
+
+void Story::Connect(const std::string& host, bool again) {
+  Agent& agent = agents_[host];
+  const AgentIncarnation previous = again ? agent.incarnation : AgentIncarnation{};
+  const Agent before = agent;
+  agent = Agent{};
+  if (again) {
+    agent = before;
+  }
+  agent.connection = ConnectionId{++connections_};
+  if (!again) {
+    for (auto& [name, actor] : actors_) {
+      actor.forgotten = actor.forgotten || actor.host == host;
+    }
+  }
+  Feed(AgentConnected{agent.connection, host, 1, previous});
+}
+
+void Story::Spawn(const std::string& name, const std::string& place) {
+  const size_t colon = place.find(':');
+  Actor actor;
+  actor.host = place.substr(0, colon);
+  Agent& agent = agents_.at(actor.host);
+  actor.report.incarnation = {agent.incarnation, ++agent.counter};
+  actor.report.slot = std::stoi(place.substr(colon + 1));
+  actor.report.life = WorkerLife::kStarting;
+  names_[actor.report.incarnation] = name;
+  actors_[name] = actor;
+}
+
+void Story::Change(Actor& actor, const Words& words) {
+  WorkerReport& report = actor.report;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "waiting") {
+      report.life = WorkerLife::kWaiting;
+      report.joined = true;
+      report.data = {"10.0.0.1", static_cast<uint16_t>(4000 + report.incarnation.counter)};
+    } else if (word == "entered") {
+      report.entered = true;
+    } else if (const std::string text = ValueOf(word, "word"); !text.empty()) {
+      report.word = ParseWord(text);
+      report.life = WorkerLife::kMember;
+    } else if (const std::string held = ValueOf(word, "held"); !held.empty()) {
+      report.held = ParseHeld(held);
+    } else if (const std::string version = ValueOf(word, "finished"); !version.empty()) {
+      report.finished = ParseHeld(version);
+    } else if (word == "dies") {
+      Die(actor, i + 1 < words.size() ? words[++i] : "");
+    } else if (word == "accuses") {
+      report.accusations.push_back({installed_->id, actors_.at(words.at(++i)).report.incarnation});
+    } else if (word == "released") {
+      report.released = true;
+    } else if (word == "reoffered") {  // same process, new incarnation; the old one counts as dead
+      Die(actor, "signal:9");
+    } else {
+      Fail("unknown change " + word);
+    }
+  }
+}
+
+void Story::Die(Actor& actor, const std::string& how) {
+  actor.report.life = WorkerLife::kDead;
+  actor.report.cause = DeathCause::kExited;
+  if (how.starts_with("signal:")) {
+    actor.report.exit = ExitStatus{true, std::stoi(how.substr(7))};
+  } else if (how.starts_with("exit:")) {
+    actor.report.exit = ExitStatus{false, std::stoi(how.substr(5))};
+  }
+}
+
+std::vector<Story::Actor*> Story::Chosen(const Words& words, size_t from) {
+  std::vector<Actor*> chosen;
+  for (size_t i = from; i < words.size(); ++i) {
+    chosen.push_back(&actors_.at(words[i]));
+  }
+  for (auto& [name, actor] : actors_) {
+    const bool member = installed_ && installed_->Find(actor.report.incarnation) != nullptr;
+    if (words.size() <= from && member && actor.report.life != WorkerLife::kDead) {
+      chosen.push_back(&actor);
+    }
+  }
+  return chosen;
+}
+
+void Story::Commit(const Words& words) {
+  for (Actor* actor : Chosen(words, 2)) {
+    WorkerReport& report = actor->report;
+    report.word.commits = static_cast<uint32_t>(std::stoul(words.at(1)));
+    report.held = ParseHeld(StrCat(report.word.generation.value, ".", report.word.commits));
+  }
+}
+
+void Story::Enter(const Words& words) {
+  for (Actor* actor : Chosen(words, 1)) {
+    if (actor->report.word.generation == installed_->id.number) {
+      actor->report.entered = true;
+      if (installed_->resume.valid()) {
+        actor->report.held = installed_->resume;
+      }
+    }
+  }
+}
+
+void Story::Cross(const Words& words) {
+  for (Actor* actor : Chosen(words, 1)) {
+    actor->report.entered = actor->report.held.valid();
+    actor->report.word = {.generation = prepared_->id.number};
+    actor->report.life = WorkerLife::kMember;
+  }
+}
+
+void Story::Report(const std::string& host) {
+  Agent& agent = agents_.at(host);
+  AgentReport report{.host = host,
+                     .agent = agent.incarnation,
+                     .sequence = ++agent.sequence,
+                     .acked_directive = agent.acked,
+                     .installed = agent.installed,
+                     .prepared = agent.prepared,
+                     .closed = agent.closed,
+                     .marks = agent.marks,
+                     .copies = {"10.0.0.1", 9000},
+                     .workers = {},
+                     .spawn_error = agent.spawn_error};
+  for (const auto& [name, actor] : actors_) {
+    if (actor.host == host && !actor.forgotten) {
+      report.workers.push_back(actor.report);
+    }
+  }
+  std::ranges::sort(report.workers, {}, &WorkerReport::incarnation);
+  Feed(AgentReported{agent.connection, std::move(report)});
+}
+
+void Story::Follow(const std::string& host) {
+  Agent& agent = agents_.at(host);
+  const auto directive = membership_->DirectiveFor(host, now_);
+  if (!directive || directive->agent != agent.incarnation) {
+    Fail("no directive for the agent of " + host);
+  }
+  Obey(agent, host, *directive);
+  Report(host);
+}
+
+void Story::Obey(Agent& agent, const std::string& host, const Directive& directive) {
+  agent.acked = directive.sequence;
+  agent.closed = std::max(agent.closed, directive.closed);
+  agent.prepared = directive.prepared ? directive.prepared->id : GenerationId{};
+  for (auto& [name, actor] : actors_) {
+    WorkerReport& report = actor.report;
+    if (actor.host != host || actor.forgotten || report.incarnation.agent != agent.incarnation) {
+      continue;
+    }
+    const auto told = [&](const std::vector<WorkerIncarnation>& list) {
+      return std::ranges::count(list, report.incarnation) > 0;
+    };
+    if (told(directive.forget)) {
+      actor.forgotten = true;
+    }
+    if (report.life == WorkerLife::kDead) {
+      continue;
+    }
+    if (directive.stop != StopMode::kNone) {
+      Die(actor, "signal:15");
+    } else if (told(directive.remove)) {
+      Die(actor, "signal:9");
+    } else if (told(directive.leave)) {
+      report.released = true;
+      Die(actor, "exit:0");
+    }
+    if (report.word.generation.value != 0 && report.word.generation <= agent.closed) {
+      report.word.fenced = true;
+    }
+    if (directive.installed && directive.installed->kind == GenerationKind::kInstalled &&
+        report.life != WorkerLife::kDead) {
+      MoveTo(actor, *directive.installed, agent.closed);
+    }
+  }
+  if (directive.installed) {
+    agent.installed = directive.installed->id;
+  }
+}
+
+// P24: only fenced, non-committing words are reset; a number that is closed is never entered (P12).
+void Story::MoveTo(Actor& actor, const Roster& roster, GenerationNumber closed) {
+  WorkerReport& report = actor.report;
+  const bool free_to_go = report.word.generation.value == 0 || report.word.final_after_fence();
+  if (roster.Find(report.incarnation) == nullptr || !free_to_go || roster.id.number <= closed ||
+      report.word.generation >= roster.id.number) {
+    return;
+  }
+  report.word = {.generation = roster.id.number};
+  report.life = WorkerLife::kMember;
+  report.entered = false;
+  report.finished.reset();
+  report.accusations.clear();
+}
+
+// Every deadline on the way is met exactly, as a punctual driver does.
+void Story::Pass(Duration duration) {
+  const Instant end = now_ + duration;
+  for (auto next = membership_->NextDeadline(); next && *next <= end;
+       next = membership_->NextDeadline()) {
+    now_ = std::max(now_, *next);
+    Feed(TimePassed{});
+  }
+  now_ = end;
+}
+
+// start A@a:0 B@b:0: agents register, workers become ready, the first generation is entered by all.
+void Story::Start(const Words& words) {
+  quiet_ = true;
+  for (const HostSpec& host : spec_.hosts) {
+    Connect(host.name, false);
+  }
+  for (size_t i = 1; i < words.size(); ++i) {
+    const size_t at = words[i].find('@');
+    Spawn(words[i].substr(0, at), words[i].substr(at + 1));
+    Change(actors_.at(words[i].substr(0, at)), {"", "waiting"});
+  }
+  for (const HostSpec& host : spec_.hosts) {
+    Report(host.name);
+  }
+  for (const HostSpec& host : spec_.hosts) {
+    Follow(host.name);
+  }
+  Enter({"enter"});
+  for (const HostSpec& host : spec_.hosts) {
+    Report(host.name);
+    Follow(host.name);
+  }
+  quiet_ = false;
+  Status();
+}
+
+void Story::Feed(const Event& event) {
+  // A step later than the one before, so that nothing is decided by equal times.
+  now_ += std::chrono::microseconds(100);
+  for (const Action& action : membership_->Step(now_, event)) {
+    Show(action);
+  }
+  for (const std::string& broken : membership_->BrokenInvariants()) {
+    out_ << "INVARIANT " << broken << "\n";
+  }
+}
+
+}  // namespace elastic::internal
