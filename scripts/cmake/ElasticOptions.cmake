@@ -11,7 +11,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 include(GNUInstallDirs)
 
 add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers -fno-omit-frame-pointer)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
   # g++ 12 reports it for operator+ of a literal and a string at -O3 (gcc.gnu.org/PR105651).
   add_compile_options(-Wno-restrict)
 endif()
