@@ -130,7 +130,7 @@ void Member::Carry(const Action& action) {
       call_over_ = true;
     }
   } else if constexpr (std::is_same_v<Action, Fatal>) {
-    fatal_ = action.message;
+    fatal_ = InternalError(action.message);
     LogError(action.message);
     link_work_.emplace_back(worker_action::Disconnect{parts_.page.word().generation});
   } else {
@@ -220,14 +220,15 @@ void Member::StateOffered(const GenerationId& generation, const Context::Offer& 
 
 std::optional<std::span<std::byte>> Member::RoomForState() {
   MutexLock lock(mutex_);
-  if (!parked_ || !fatal_.empty()) {
+  if (!parked_ || !fatal_.ok()) {
     return std::nullopt;
   }
   if (offered_bytes_ != memory_->bytes()) {
-    fatal_ = StrCat("the state of this job has ", offered_bytes_,
-                    " bytes, this program's elastic_state_create asked for ", memory_->bytes(),
-                    ": start the same program on all hosts");
-    LogError(fatal_);
+    fatal_ =
+        InvalidArgumentError(StrCat("the state of this job has ", offered_bytes_,
+                                    " bytes, this program's elastic_state_create asked for ",
+                                    memory_->bytes(), ": start the same program on all hosts"));
+    LogError(fatal_.message());
     changed_.notify_all();
     return std::nullopt;
   }

@@ -156,7 +156,7 @@ class Member final : public StateSource {
   CommitCall commit_ GUARDED_BY(mutex_);
   Phase program_phase_ GUARDED_BY(mutex_) = Phase::kOutside;
   bool returned_ GUARDED_BY(mutex_) = false;  // RunReturns
-  std::string fatal_ GUARDED_BY(mutex_);
+  Status fatal_ GUARDED_BY(mutex_);           // nothing goes on after it; OK: none
 };
 
 template <class Operation>

@@ -89,8 +89,8 @@ void Member::SetProgramPhase(Phase phase) {
 }
 
 Status Member::CallStatus() {
-  if (!fatal_.empty()) {
-    return InternalError(fatal_);
+  if (!fatal_.ok()) {
+    return fatal_;
   }
   return call_ && !call_over_ ? OkStatus() : GenerationIsOver();
 }
@@ -126,12 +126,12 @@ Status Member::EnterNext(Deadline deadline) {
   program_phase_ = Phase::kOutside;
   Park(true);
   bool in_time = true;
-  while (!opened_ && !returned_ && fatal_.empty() && in_time) {
+  while (!opened_ && !returned_ && fatal_.ok() && in_time) {
     in_time = WaitUntil(deadline);
   }
   Park(false);
-  if (!fatal_.empty()) {
-    return InternalError(fatal_);
+  if (!fatal_.ok()) {
+    return fatal_;
   }
   if (opened_) {
     call_ = std::exchange(opened_, std::nullopt);
@@ -203,8 +203,8 @@ Status Member::CommitLocked(Deadline deadline) {
   RETURN_IF_ERROR(CallStatus());
   FeedFromProgram(worker_event::CommitWanted{call_->id});
   while (true) {
-    if (!fatal_.empty()) {
-      return InternalError(fatal_);
+    if (!fatal_.ok()) {
+      return fatal_;
     }
     if (commit_.answer) {
       return *commit_.answer ? OkStatus() : GenerationIsOver();
@@ -263,17 +263,17 @@ void Member::PublishCommit() {
 
 Status Member::Finish(Deadline deadline) {
   MutexLock lock(mutex_);
-  if (!call_over_ && fatal_.empty()) {
+  if (!call_over_ && fatal_.ok()) {
     FeedFromProgram(worker_event::FunctionReturned{parts_.page.held(), call_->id});
   }
   Park(true);
   bool in_time = true;
-  while (!opened_ && !returned_ && fatal_.empty() && in_time) {
+  while (!opened_ && !returned_ && fatal_.ok() && in_time) {
     in_time = WaitUntil(deadline);
   }
   Park(false);
-  if (!fatal_.empty()) {
-    return InternalError(fatal_);
+  if (!fatal_.ok()) {
+    return fatal_;
   }
   if (returned_) {
     return OkStatus();

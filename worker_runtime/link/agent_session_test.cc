@@ -1,0 +1,298 @@
+#include "worker_runtime/link/agent_session.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+
+#include "rendezvous/base/hash.h"
+#include "rendezvous/base/real_clock.h"
+#include "worker_runtime/link/testing/played_worker.h"
+
+// Whole workers against agents that the test plays, over real sockets, pages and connections.
+
+namespace elastic::internal::testing {
+namespace {
+
+// Two members of generation 1 that have committed version 0 with state 10.
+struct Pair {
+  Pair() {
+    first.current() = 10;
+    second.current() = 20;
+    auto first_joined = first.JoinUntilReady();
+    auto second_joined = second.JoinUntilReady();
+    Install(MakeRoster({.number = 1}, {first.entry(), second.entry()}));
+    REQUIRE(Result(first_joined).ok());
+    REQUIRE(Result(second_joined).ok());
+  }
+
+  void Install(const Roster& roster) {
+    for (PlayedWorker* worker : {&first, &second}) {
+      if (roster.Find(worker->agent().self()) != nullptr) {
+        worker->agent().Reset(roster.id);
+        worker->agent().SendRoster(roster);
+      }
+    }
+  }
+
+  // Both sum, write the sum into `next` and commit.
+  void Step(uint64_t step) {
+    int64_t sums[2] = {1, 2};
+    auto first_sum = first.Sum(&sums[0]);
+    auto second_sum = second.Sum(&sums[1]);
+    REQUIRE(Result(first_sum).ok());
+    REQUIRE(Result(second_sum).ok());
+    first.next() = first.current() + sums[0];
+    second.next() = second.current() + sums[1];
+    auto first_commit = first.Commit(step);
+    auto second_commit = second.Commit(step);
+    REQUIRE(Result(first_commit).ok());
+    REQUIRE(Result(second_commit).ok());
+  }
+
+  RosterEntry Holder(PlayedWorker& worker, int32_t previous_rank) {
+    RosterEntry entry = worker.entry();
+    entry.previous_rank = previous_rank;
+    entry.holds_resume = true;
+    return entry;
+  }
+
+  TestFolder folder;
+  PlayedWorker first{folder, 1};
+  PlayedWorker second{folder, 2};
+};
+
+TEST_CASE("A worker that has connected beats and holds its owner mutex, and is starting") {
+  TestFolder folder;
+  PlayedWorker worker(folder, 1);
+  REQUIRE(worker.agent().page().owner_ready == 1);
+  REQUIRE(worker.agent().page().beats >= 1);
+  REQUIRE(worker.agent().phase() == Phase::kStarting);
+  REQUIRE(worker.session().incarnation() == "1.1");
+  REQUIRE_FALSE(worker.session().membership().has_value());
+}
+
+TEST_CASE("The first members take rank 0's state and commit it as version 0") {
+  Pair pair;
+  REQUIRE(pair.first.current() == 10);
+  REQUIRE(pair.second.current() == 10);
+  const Held held = pair.second.agent().held();
+  REQUIRE(held.version == StateVersion{GenerationNumber{1}, 1});
+  const std::vector<std::byte> bytes = pair.second.agent().HeldBytes();
+  REQUIRE(held.digest == HashBytes(bytes.data(), bytes.size()));
+  REQUIRE(std::memcmp(bytes.data(), &pair.first.current(), bytes.size()) == 0);
+  REQUIRE(pair.second.session().membership()->place.rank == 1);
+  REQUIRE(pair.second.session().membership()->place.size == 2);
+  pair.first.agent().Await(local::FrameKind::kEntered);
+}
+
+TEST_CASE("A commit publishes what is held before the word names it") {
+  Pair pair;
+  pair.Step(7);
+  REQUIRE(pair.first.current() == 13);
+  REQUIRE(pair.first.agent().word().commits == 2);
+  REQUIRE(pair.first.agent().held().version == StateVersion{GenerationNumber{1}, 2});
+  REQUIRE(pair.first.agent().held().step == 7);
+  REQUIRE(pair.first.agent().held() == pair.second.agent().held());
+  REQUIRE(pair.first.session().committed_step() == 7);
+}
+
+TEST_CASE("A fence ends a blocked collective, and the next generation begins at the commit") {
+  Pair pair;
+  pair.Step(1);
+  pair.first.next() = 999;  // unfinished work, to be dropped
+  int64_t value = 1;
+  auto blocked = pair.first.Sum(&value);
+  REQUIRE(Pending(blocked));
+  REQUIRE(pair.first.agent().phase() == Phase::kInCollective);
+  pair.first.agent().Fence();
+  REQUIRE(Result(blocked).code() == StatusCode::kAborted);
+  auto joined = pair.first.Join();
+  REQUIRE(Pending(joined));
+  pair.Install(MakeRoster({.number = 2, .parent = 1, .resume = pair.first.agent().held()},
+                          {pair.Holder(pair.first, 0)}));
+  REQUIRE(Result(joined).ok());
+  REQUIRE(pair.first.session().membership()->generation.value == 2);
+  REQUIRE(pair.first.session().membership()->place.size == 1);
+  REQUIRE(pair.first.current() == 13);
+  REQUIRE(pair.first.session().recovery_times().restored > 0);
+  pair.first.next() = 14;
+  auto commit = pair.first.Commit(2);
+  REQUIRE(Result(commit).ok());
+  REQUIRE(pair.first.agent().held().version == StateVersion{GenerationNumber{2}, 1});
+}
+
+TEST_CASE("A fence ends a commit that waits for the other ranks, without committing") {
+  Pair pair;
+  pair.first.next() = 5;
+  auto first = pair.first.Commit(1);
+  auto second = pair.second.Commit(1);
+  REQUIRE(Result(first).ok());
+  REQUIRE(Result(second).ok());
+  auto alone = pair.first.Commit(2);  // the agreement of this commit is complete: it returns
+  REQUIRE(Result(alone).ok());
+  auto waiting = pair.first.Commit(3);  // a rank is at most one commit ahead (P6)
+  REQUIRE(Pending(waiting));
+  REQUIRE(pair.first.agent().phase() == Phase::kCommitting);
+  pair.first.agent().Fence();
+  REQUIRE(Result(waiting).code() == StatusCode::kAborted);
+  REQUIRE(pair.first.agent().held().step == 2);
+}
+
+TEST_CASE("A member that is behind takes the resume version from one that holds it") {
+  Pair pair;
+  pair.Step(1);
+  auto ahead = pair.first.Commit(2);
+  pair.first.next() = 0;
+  REQUIRE(Result(ahead).ok());
+  const Held resume = pair.first.agent().held();
+  const int64_t committed = pair.first.current();
+  pair.first.agent().Fence();
+  pair.second.agent().Fence();
+  RosterEntry behind = pair.second.entry();
+  behind.previous_rank = 1;
+  auto first = pair.first.Join();
+  pair.Install(MakeRoster({.number = 2, .parent = 1, .resume = resume},
+                          {pair.Holder(pair.first, 0), behind}));
+  REQUIRE(Result(first).ok());
+  // The second one's program is still in its function and may write: nothing is written under it.
+  const Held own = pair.second.agent().held();
+  pair.second.next() = 4711;
+  int64_t value = 1;
+  auto blocked = pair.first.Sum(&value);
+  REQUIRE(Pending(blocked));
+  REQUIRE(pair.second.next() == 4711);
+  REQUIRE(pair.second.agent().held() == own);
+  auto second = pair.second.Join();
+  REQUIRE(Result(second).ok());
+  REQUIRE(pair.second.current() == committed);
+  REQUIRE(pair.second.agent().held() == resume);
+  int64_t other = 2;
+  auto unblocking = pair.second.Sum(&other);
+  REQUIRE(Result(unblocking).ok());
+  REQUIRE(Result(blocked).ok());
+  REQUIRE(value == 3);
+  pair.Step(3);
+}
+
+TEST_CASE("A newcomer enters at the commit boundary on which all members agree") {
+  Pair pair;
+  PlayedWorker third(pair.folder, 3);
+  auto joined = third.JoinUntilReady();
+  RosterEntry first = pair.first.entry();
+  RosterEntry second = pair.second.entry();
+  first.previous_rank = 0;
+  second.previous_rank = 1;
+  const Roster prepared = MakeRoster({.number = 2, .parent = 1, .kind = GenerationKind::kPrepared},
+                                     {first, second, third.entry()});
+  for (PlayedWorker* worker : {&pair.first, &pair.second, &third}) {
+    worker->agent().SendRoster(prepared);
+  }
+  uint64_t step = 1;
+  while (pair.first.session().membership()->generation.value == 1) {
+    REQUIRE(step < 10000);
+    pair.Step(step++);
+  }
+  REQUIRE(pair.second.session().membership()->generation.value == 2);
+  REQUIRE(Result(joined).ok());
+  REQUIRE(third.session().membership()->place.rank == 2);
+  REQUIRE(third.current() == pair.first.current());
+  REQUIRE(third.agent().word().generation.value == 2);
+  int64_t values[3] = {1, 2, 3};
+  auto a = pair.first.Sum(&values[0]);
+  auto b = pair.second.Sum(&values[1]);
+  auto c = third.Sum(&values[2]);
+  REQUIRE(Result(a).ok());
+  REQUIRE(Result(b).ok());
+  REQUIRE(Result(c).ok());
+  REQUIRE(values[2] == 6);
+}
+
+TEST_CASE("A lost connection is reported as an accusation and the call is aborted") {
+  Pair pair;
+  int64_t value = 1;
+  auto blocked = pair.first.Sum(&value);
+  REQUIRE(Pending(blocked));
+  // What a peer of another generation does: its connections of this one close.
+  pair.second.agent().Fence();
+  auto second = pair.second.Join();
+  pair.second.agent().Reset(GenerationId{ServerIncarnation{1}, GenerationNumber{2}, 1});
+  const Roster alone = MakeRoster({.number = 2, .parent = 1, .resume = pair.second.agent().held()},
+                                  {pair.Holder(pair.second, 1)});
+  pair.Install(alone);
+  REQUIRE(Result(second).ok());
+  REQUIRE(Result(blocked).code() == StatusCode::kAborted);
+  const auto frame = pair.first.agent().Await(local::FrameKind::kAccuse);
+  const auto accusation = local::BodyOf<local::Accuse>(frame);
+  REQUIRE(accusation.ok());
+  REQUIRE(local::FromWire(accusation->accused) == pair.second.agent().self());
+}
+
+TEST_CASE("Finish returns when the record has come, and the worker is released in order") {
+  Pair pair;
+  auto first = pair.first.Finish();
+  const auto frame = pair.first.agent().Await(local::FrameKind::kFinished);
+  const auto finished = local::BodyOf<local::Finished>(frame);
+  REQUIRE(finished.ok());
+  REQUIRE(local::FromWire(finished->state) == pair.first.agent().held());
+  REQUIRE(Pending(first));
+  REQUIRE(pair.first.agent().phase() == Phase::kFinished);
+  pair.first.agent().Send(
+      local::MakeFrame(local::FrameKind::kFinishRecorded,
+                       local::FinishRecorded{finished->generation, finished->state}));
+  REQUIRE(Result(first).ok());
+  REQUIRE(pair.first.session().done());
+  pair.first.agent().Await(local::FrameKind::kLeaving);
+  REQUIRE(pair.first.agent().page().released == 1);
+}
+
+TEST_CASE("A loss before the record calls the function again with the final state") {
+  Pair pair;
+  auto finishing = pair.first.Finish();
+  pair.first.agent().Await(local::FrameKind::kFinished);
+  pair.first.agent().Fence();
+  pair.Install(MakeRoster({.number = 2, .parent = 1, .resume = pair.first.agent().held()},
+                          {pair.Holder(pair.first, 0)}));
+  REQUIRE(Result(finishing).code() == StatusCode::kAborted);
+  auto joined = pair.first.Join();
+  REQUIRE(Result(joined).ok());
+  REQUIRE(pair.first.session().membership()->generation.value == 2);
+  REQUIRE(pair.first.current() == 10);
+}
+
+TEST_CASE("A newcomer that is not needed any more is told to leave") {
+  TestFolder folder;
+  PlayedWorker worker(folder, 1);
+  auto joined = worker.JoinUntilReady();
+  worker.agent().Send(local::MakeFrame(local::FrameKind::kLeave));
+  REQUIRE(Result(joined).ok());
+  REQUIRE(worker.session().done());
+  REQUIRE_FALSE(worker.session().membership().has_value());
+}
+
+TEST_CASE("A newcomer with a state of another size says so") {
+  Pair pair;
+  PlayedWorker third(pair.folder, 3, 4 * sizeof(int64_t));
+  auto joined = third.JoinUntilReady();
+  pair.first.agent().Fence();
+  auto first = pair.first.Join();
+  const Roster roster = MakeRoster({.number = 2, .parent = 1, .resume = pair.first.agent().held()},
+                                   {pair.Holder(pair.first, 0), third.entry()});
+  pair.Install(roster);
+  third.agent().Reset(roster.id);
+  third.agent().SendRoster(roster);
+  const Status status = Result(joined);
+  REQUIRE(status.code() == StatusCode::kInvalidArgument);
+  REQUIRE_THAT(status.message(), Catch::Contains("has 8 bytes") && Catch::Contains("32"));
+  pair.first.agent().Send(local::MakeFrame(local::FrameKind::kLeave));
+  REQUIRE(Result(first).ok());
+}
+
+TEST_CASE("The deadline of a join passes while there is no generation") {
+  TestFolder folder;
+  PlayedWorker worker(folder, 1);
+  const Status status = worker.session().Join(Now() + std::chrono::milliseconds(30));
+  REQUIRE(status.code() == StatusCode::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace elastic::internal::testing
