@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   }
   std::printf("%6s %12s %12s %12s %8s\n", "ranks", "bytes", "median us", "best us", "GB/s");
   for (const int size : sizes) {
-    Group group(Over::kTcp, size);
+    Group group(Transport::kTcp, size);
     for (const size_t bytes : {size_t{4}, size_t{16} << 10, size_t{1} << 20, size_t{64} << 20}) {
       const int rounds = bytes < (1u << 20) ? 500 : bytes == (1u << 20) ? 100 : 10;
       const Row row = Measure(group, bytes / sizeof(float), rounds);

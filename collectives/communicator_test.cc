@@ -1,9 +1,12 @@
 #include "collectives/communicator.h"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "collectives/limits.h"
 #include "collectives/testing/group.h"
@@ -86,7 +89,7 @@ void CheckAllTypes(Group& group, size_t count) {
 }  // namespace
 
 TEST_CASE("AllReduceGivesEveryRankTheSameBitsForEveryTypeOperationAndSize") {
-  const auto transport = GENERATE(Over::kSocketPairs, Over::kTcp);
+  const auto transport = GENERATE(Transport::kSocketPairs, Transport::kTcp);
   const int size = GENERATE(1, 2, 3, 4, 7);
   Group group(transport, size);
   // Around the change from direct to ring, fewer elements than ranks, odd ones, many chunks.
@@ -96,7 +99,220 @@ TEST_CASE("AllReduceGivesEveryRankTheSameBitsForEveryTypeOperationAndSize") {
 }
 
 TEST_CASE("AllReduceOfManyChunksIsRight") {
-  Group group(Over::kTcp, 4);
+  Group group(Transport::kTcp, 4);
   CheckAllReduce<float>(group, DataType::kFloat32, ReduceOp::kSum, (4u << 20) + 3, true);
   CheckAllReduce<double>(group, DataType::kFloat64, ReduceOp::kAverage, (1u << 20) + 1, false);
+}
+
+TEST_CASE("BroadcastAndAllGatherMoveTheRightBytesAtEverySize") {
+  const auto transport = GENERATE(Transport::kSocketPairs, Transport::kTcp);
+  const int size = GENERATE(1, 2, 3, 5);
+  Group group(transport, size);
+  const auto n = static_cast<size_t>(size);
+  for (const size_t bytes : {size_t{0}, size_t{1}, size_t{13}, kDirectBytesMax, kDirectBytesMax + 1,
+                             size_t{3'000'001}}) {
+    for (int root = 0; root < size; ++root) {
+      CAPTURE(size, bytes, root);
+      std::vector<Status> statuses(n);
+      std::vector<std::vector<uint8_t>> spread(n), gathered(n);
+      group.Run([&](int rank) {
+        const auto r = static_cast<size_t>(rank);
+        spread[r].assign(bytes, static_cast<uint8_t>(rank + 1));
+        gathered[r].assign(n * bytes, 0xEE);
+        const std::vector<uint8_t> own(bytes, static_cast<uint8_t>(rank + 100));
+        statuses[r] = group.at(rank).Broadcast(spread[r].data(), bytes, root).status();
+        if (statuses[r].ok()) {
+          statuses[r] = group.at(rank).AllGather(own.data(), gathered[r].data(), bytes).status();
+        }
+      });
+      std::vector<uint8_t> expected;
+      for (int rank = 0; rank < size; ++rank) {
+        expected.insert(expected.end(), bytes, static_cast<uint8_t>(rank + 100));
+      }
+      for (size_t r = 0; r < n; ++r) {
+        REQUIRE(statuses[r] == OkStatus());
+        REQUIRE(spread[r] == std::vector<uint8_t>(bytes, static_cast<uint8_t>(root + 1)));
+        REQUIRE(gathered[r] == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("AllGatherTakesItsInputFromItsPlaceInTheOutput") {
+  Group group(Transport::kTcp, 3);
+  std::vector<std::vector<int64_t>> out(3, std::vector<int64_t>(3, -1));
+  std::vector<Status> statuses(3);
+  group.Run([&](int rank) {
+    const auto r = static_cast<size_t>(rank);
+    out[r][r] = rank * 10;
+    statuses[r] = group.at(rank).AllGather(&out[r][r], out[r].data(), sizeof(int64_t)).status();
+  });
+  for (size_t r = 0; r < 3; ++r) {
+    CHECK(statuses[r] == OkStatus());
+    CHECK(out[r] == std::vector<int64_t>{0, 10, 20});
+  }
+}
+
+TEST_CASE("NobodyLeavesABarrierBeforeTheLastHasCome") {
+  const int size = GENERATE(2, 3, 5, 8);
+  Group group(Transport::kSocketPairs, size);
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> come = 0;
+    std::atomic<int> early = 0;
+    group.Run([&](int rank) {
+      ++come;
+      const Event event = group.at(rank).Barrier();
+      early += event.ok() && come == size ? 0 : 1;
+    });
+    REQUIRE(early == 0);
+  }
+}
+
+TEST_CASE("MoreRanksThanAFullMeshUseRingAndDissemination") {
+  const int size = kFullMeshMax + 4;
+  Group group(Transport::kSocketPairs, size);
+  CheckAllReduce<int64_t>(group, DataType::kInt64, ReduceOp::kSum, 3, true);
+  CheckAllReduce<float>(group, DataType::kFloat32, ReduceOp::kAverage, 5000, false);
+  std::vector<StatusOr<Communicator::MinPair>> got(static_cast<size_t>(size),
+                                                   InternalError("not run"));
+  group.Run([&](int rank) {
+    Communicator& communicator = group.at(rank);
+    const auto value = static_cast<uint32_t>(100 + (rank * 7) % size);
+    const Status begun = communicator.BeginMinPair({value, ~value});
+    got[static_cast<size_t>(rank)] = begun.ok() ? communicator.AwaitMinPair() : begun;
+  });
+  for (const auto& pair : got) {
+    REQUIRE(pair.status() == OkStatus());
+    CHECK(*pair == Communicator::MinPair{100, ~uint32_t(100 + size - 1)});
+  }
+}
+
+TEST_CASE("BeginningAnAgreementNeverWaitsForAnybody") {
+  Group group(Transport::kTcp, 5);
+  // One thread plays all ranks, which would hang if any Begin waited.
+  for (uint32_t round = 1; round <= 50; ++round) {
+    for (int rank = 0; rank < group.size(); ++rank) {
+      const uint32_t value = round * 10 + static_cast<uint32_t>(rank);
+      REQUIRE(group.at(rank).BeginMinPair({value, ~value}) == OkStatus());
+      CHECK(group.at(rank).Barrier().status().code() == StatusCode::kFailedPrecondition);
+    }
+    for (int rank = group.size() - 1; rank >= 0; --rank) {
+      const auto pair = group.at(rank).AwaitMinPair();
+      REQUIRE(pair.status() == OkStatus());
+      CHECK(*pair == Communicator::MinPair{round * 10, ~(round * 10 + 4)});
+    }
+  }
+  CHECK(group.at(0).AwaitMinPair().status().code() == StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE("TwoChannelsOfOneGenerationDoNotMix") {
+  const auto contexts = TcpContexts(4);
+  auto program = TcpMeshes(contexts, 1, Channel::kProgram);
+  auto runtime = TcpMeshes(contexts, 1, Channel::kRuntime);
+  FakeInterrupt interrupt;
+  std::vector<std::unique_ptr<Communicator>> work, agreement;
+  for (size_t rank = 0; rank < 4; ++rank) {
+    work.push_back(std::make_unique<Communicator>(std::move(program[rank]), interrupt));
+    agreement.push_back(std::make_unique<Communicator>(std::move(runtime[rank]), interrupt));
+  }
+  std::array<std::string, 4> wrong;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t rank = 0; rank < 4; ++rank) {
+      threads.emplace_back([&, rank] {
+        std::vector<int64_t> data(50'000);
+        for (uint32_t step = 1; step <= 60 && wrong[rank].empty(); ++step) {
+          std::ranges::fill(data, static_cast<int64_t>(step * (rank + 1)));
+          const Status begun = agreement[rank]->BeginMinPair({step, ~step});
+          const Event event = work[rank]->AllReduce(data.data(), data.data(), data.size(),
+                                                    DataType::kInt64, ReduceOp::kSum);
+          const auto pair = agreement[rank]->AwaitMinPair();
+          const bool right = begun.ok() && event.ok() && pair.ok() && pair->first == step &&
+                             pair->second == ~step && data.front() == step * 10 &&
+                             data.back() == step * 10;
+          wrong[rank] = right ? "" : StrCat("step ", step, ": ", event.status().ToString());
+        }
+      });
+    }
+  }
+  for (const std::string& text : wrong) {
+    CHECK(text.empty());
+  }
+}
+
+TEST_CASE("RandomSequencesOfOperationsStayInStep") {
+  const uint64_t seed = Catch::rngSeed();
+  INFO("run with --rng-seed " << seed);
+  const int size = GENERATE(2, 3, 6);
+  Group group(Transport::kTcp, size);
+  std::vector<std::string> wrong(static_cast<size_t>(size));
+  group.Run([&](int rank) {
+    Rng rng(seed);  // the same choices on every rank
+    Communicator& communicator = group.at(rank);
+    std::string& text = wrong[static_cast<size_t>(rank)];
+    for (int i = 0; i < 120 && text.empty(); ++i) {
+      const size_t count = rng.Chance(1, 4) ? rng.Below(60'000) : rng.Below(40);
+      const auto root = static_cast<int>(rng.Below(static_cast<uint64_t>(size)));
+      const uint64_t kind = rng.Below(4);
+      std::vector<int64_t> data(count, rank + 1);
+      std::vector<int64_t> all(count * static_cast<size_t>(size));
+      const size_t bytes = count * sizeof(int64_t);
+      Status status;
+      bool right = true;
+      if (kind == 0) {
+        status = communicator
+                     .AllReduce(data.data(), data.data(), count, DataType::kInt64, ReduceOp::kSum)
+                     .status();
+        right = std::ranges::count(data, size * (size + 1) / 2) == static_cast<long>(count);
+      } else if (kind == 1) {
+        status = communicator.Broadcast(data.data(), bytes, root).status();
+        right = std::ranges::count(data, root + 1) == static_cast<long>(count);
+      } else if (kind == 2) {
+        status = communicator.AllGather(data.data(), all.data(), bytes).status();
+        for (size_t k = 0; k < all.size(); ++k) {
+          right &= all[k] == static_cast<int64_t>(k / count) + 1;
+        }
+      } else {
+        status = communicator.Barrier().status();
+      }
+      if (!status.ok() || !right) {
+        text = StrCat("operation ", i, " of kind ", kind, ": ", status.ToString());
+      }
+    }
+  });
+  for (const std::string& text : wrong) {
+    CHECK(text.empty());
+  }
+}
+
+TEST_CASE("AWorldOfOneNeedsNobody") {
+  Group group(Transport::kTcp, 1);
+  Communicator& communicator = group.at(0);
+  std::array<int64_t, 3> in{1, 2, 3}, out{};
+  CHECK(
+      communicator.AllReduce(in.data(), out.data(), 3, DataType::kInt64, ReduceOp::kAverage).ok());
+  CHECK(out == in);
+  CHECK(communicator.Broadcast(in.data(), sizeof in, 0).ok());
+  CHECK(communicator.AllGather(in.data(), out.data(), sizeof in).ok());
+  CHECK(communicator.Barrier().ok());
+  REQUIRE(communicator.BeginMinPair({4, 5}).ok());
+  CHECK(communicator.AwaitMinPair() == Communicator::MinPair{4, 5});
+  communicator.Abort();
+  CHECK(communicator.Barrier().status().code() == StatusCode::kAborted);
+}
+
+TEST_CASE("ANotANumberOnOneRankIsSeenByAll") {
+  const ReduceOp op = GENERATE(ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kSum);
+  const int bad = GENERATE(0, 1, 2);
+  Group group(Transport::kSocketPairs, 3);
+  std::array<std::array<float, 2>, 3> out{};
+  group.Run([&](int rank) {
+    const std::array<float, 2> in{rank == bad ? NAN : 1.0f, 2.0f};
+    (void)group.at(rank).AllReduce(in.data(), out[static_cast<size_t>(rank)].data(), 2,
+                                   DataType::kFloat32, op);
+  });
+  for (const auto& result : out) {
+    CHECK(std::isnan(result[0]));
+    CHECK_FALSE(std::isnan(result[1]));
+  }
 }

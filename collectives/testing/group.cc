@@ -2,7 +2,10 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "collectives/limits.h"
@@ -10,12 +13,6 @@
 #include "rendezvous/base/check.h"
 
 namespace elastic::internal {
-
-namespace {
-
-constexpr uint64_t kNonce = 0x1234;
-
-}  // namespace
 
 FakeInterrupt::FakeInterrupt() : bell_(NewEventFd()) {}
 
@@ -25,6 +22,30 @@ void FakeInterrupt::End(GenerationNumber number) {
 }
 
 void FakeInterrupt::Ring() { RingEventFd(bell_.get()); }
+
+BlockedThread::BlockedThread(std::function<void()> body)
+    : thread_([this, body = std::move(body)] {
+        id_ = gettid();
+        body();
+        ended_ = true;
+      }) {}
+
+void BlockedThread::AwaitAsleep() const {
+  // Seen asleep several times in a row: a passing sleep on a lock is no wait.
+  for (int seen = 0; seen < 20 && !ended_;) {
+    std::this_thread::yield();
+    if (id_ == 0) {
+      continue;
+    }
+    std::ifstream file("/proc/self/task/" + std::to_string(id_) + "/stat");
+    const std::string text((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+    const size_t name_end = text.rfind(')');
+    seen = name_end != std::string::npos && text.size() > name_end + 2 && text[name_end + 2] == 'S'
+               ? seen + 1
+               : 0;
+  }
+}
 
 GenerationId TestGeneration(uint32_t number) {
   return {.server = {1}, .number = {number}, .roster_digest = 0x1000 + number};
@@ -95,7 +116,7 @@ std::vector<std::unique_ptr<Context>> TcpContexts(int size) {
   for (int rank = 0; rank < size; ++rank) {
     auto context = Context::Create({.listen_address = "127.0.0.1",
                                     .job_id = "test-job",
-                                    .job_nonce = kNonce,
+                                    .job_nonce = kTestNonce,
                                     .self = TestWorker(rank)});
     ELASTIC_CHECK(context.ok());
     contexts.push_back(std::move(*context));
@@ -136,12 +157,12 @@ std::vector<std::unique_ptr<Mesh>> TcpMeshes(const std::vector<std::unique_ptr<C
   return meshes;
 }
 
-Group::Group(Over transport, int size) {
-  if (transport == Over::kTcp) {
+Group::Group(Transport transport, int size) {
+  if (transport == Transport::kTcp) {
     contexts_ = TcpContexts(size);
   }
   std::vector<std::unique_ptr<Mesh>> meshes =
-      transport == Over::kTcp ? TcpMeshes(contexts_) : SocketPairMeshes(size);
+      transport == Transport::kTcp ? TcpMeshes(contexts_) : SocketPairMeshes(size);
   for (std::unique_ptr<Mesh>& mesh : meshes) {
     interrupts_.push_back(std::make_unique<FakeInterrupt>());
     communicators_.push_back(std::make_unique<Communicator>(std::move(mesh), *interrupts_.back()));

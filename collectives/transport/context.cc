@@ -197,7 +197,13 @@ void Context::Impl::Cancel(GenerationNumber up_to) {
     }
   }
   for (const uint64_t id : over) {
-    Drop(id);
+    Connection& connection = *connections.at(id);
+    if (connection.state == Connection::State::kWaiting ||
+        connection.state == Connection::State::kKept) {
+      Refuse(connection, ReplyVerdict::kOverThere);  // a mere end would look like our death
+    } else {
+      Drop(id);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "collectives/limits.h"
 #include "collectives/types.h"
 
 namespace elastic::internal {
@@ -44,12 +45,21 @@ class StateSource {
 // hello for a generation that this side has not been told of yet waits (bounded, named limits).
 class Context {
  public:
+  // Lowered by tests.
+  struct Limits {
+    size_t unread_hellos = kUnreadHellosMax;
+    size_t waiting_hellos = kWaitingHellosMax;
+    Duration hello_read = kHelloReadLimit;
+    Duration hello_wait = kHelloWaitLimit;
+    Duration dial = kDialLimit;
+  };
   struct Options {
     std::string listen_address;  // numeric; port is chosen by the kernel
     std::string job_id;
     uint64_t job_nonce = 0;
     WorkerIncarnation self;
     StateSource* source = nullptr;  // may be null: nothing to serve
+    Limits limits;
   };
   static StatusOr<std::unique_ptr<Context>> Create(Options options);
   ~Context();

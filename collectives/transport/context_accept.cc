@@ -31,14 +31,14 @@ void Context::Impl::AcceptAll() {
       }
       return;
     }
-    if (CountIn({Connection::State::kReadingHello}) >= kUnreadHellosMax) {
-      LogWarning("closing a data connection: ", kUnreadHellosMax,
+    if (CountIn({Connection::State::kReadingHello}) >= options.limits.unread_hellos) {
+      LogWarning("closing a data connection: ", options.limits.unread_hellos,
                  " others have not said yet who they are");
       continue;
     }
     Connection& connection =
         Add(std::move(accepted), Connection::State::kReadingHello, EPOLLIN | EPOLLRDHUP);
-    connection.deadline = Now() + kHelloReadLimit;
+    connection.deadline = Now() + options.limits.hello_read;
     ReadHello(connection);
   }
 }
@@ -86,11 +86,12 @@ void Context::Impl::HelloCame(Connection& connection) {
   if (handed_out.contains({hello.generation.number, hello.channel})) {
     return Refuse(connection, ReplyVerdict::kOverThere);
   }
-  if (CountIn({Connection::State::kWaiting, Connection::State::kKept}) >= kWaitingHellosMax) {
+  if (CountIn({Connection::State::kWaiting, Connection::State::kKept}) >=
+      options.limits.waiting_hellos) {
     return Refuse(connection, ReplyVerdict::kTooMany);
   }
   connection.state = Connection::State::kWaiting;
-  connection.deadline = Now() + kHelloWaitLimit;
+  connection.deadline = Now() + options.limits.hello_wait;
   Watch(connection, EPOLLRDHUP);
 }
 

@@ -114,7 +114,7 @@ void Context::Impl::DialPeer(const Assembly& assembly, Channel channel, int peer
                       .generation = assembly.roster.id,
                       .from = options.self,
                       .to = entry->incarnation};
-  connection.deadline = Now() + kDialLimit;
+  connection.deadline = Now() + options.limits.dial;
   if (!socket.ok()) {
     FailEdge(connection, socket.status(), socket.error().code() == StatusCode::kUnavailable);
     Drop(connection.id);
@@ -135,7 +135,7 @@ void Context::Impl::SendHello(Connection& connection) {
   connection.got = 0;
   connection.deadline.reset();
   if (connection.hello.purpose == Purpose::kEdge) {
-    connection.deadline = Now() + kHelloWaitLimit;
+    connection.deadline = Now() + options.limits.hello_wait;
   }
   Watch(connection, EPOLLIN | EPOLLRDHUP);
 }

@@ -43,7 +43,7 @@ void Context::Impl::Fetch(const Roster& roster, const RosterEntry& holder,
                       .generation = roster.id,
                       .from = options.self,
                       .to = holder.incarnation};
-  connection.deadline = Now() + kDialLimit;
+  connection.deadline = Now() + options.limits.dial;
   fetching->connection = connection.id;
 }
 

@@ -21,7 +21,8 @@ void Context::Impl::AskSource(Connection& connection) {
     case StateSource::Verdict::kNever: return Refuse(connection, ReplyVerdict::kNoState);
     case StateSource::Verdict::kLater:
       if (connection.state != Connection::State::kKept &&
-          CountIn({Connection::State::kWaiting, Connection::State::kKept}) >= kWaitingHellosMax) {
+          CountIn({Connection::State::kWaiting, Connection::State::kKept}) >=
+              options.limits.waiting_hellos) {
         return Refuse(connection, ReplyVerdict::kTooMany);
       }
       connection.state = Connection::State::kKept;
