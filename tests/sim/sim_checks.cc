@@ -1,0 +1,95 @@
+// What must be true when the server decides something (G3-G7, G9).
+#include <algorithm>
+
+#include "tests/sim/sim.h"
+
+namespace elastic::internal::sim {
+
+void Sim::CheckPersisted(const JournalRecord& record) {
+  if (record.prepared) {
+    if (ghost_.Find(record.prepared->id.number) == nullptr) {
+      Count("prepared");
+    }
+    ghost_.Formed(*record.prepared);
+  }
+  if (record.installed) {
+    const bool fresh = ghost_.Find(record.installed->id.number) == nullptr;
+    if (fresh) {
+      CheckInstalled(*record.installed);
+    }
+    ghost_.Formed(*record.installed);
+    newest_installed_ = record.installed->id;
+  }
+  if (record.finished && !recorded_) {
+    recorded_ = true;
+    Count("finish recorded");
+    CheckFinished(*record.finished);
+  }
+}
+
+void Sim::CheckInstalled(const Roster& roster) {
+  Count(!roster.parent.value    ? "first generation"
+        : roster.resume.valid() ? "successor"
+                                : "successor without state");
+  for (const RosterEntry& entry : roster.entries) {
+    if (entry.role == Role::kCopy) {
+      Count("copy in a roster");
+    }
+    if (!entry.holds_resume) {
+      continue;
+    }
+    const Process* holder = Find(entry.incarnation);
+    if (holder == nullptr || !holder->page_kept || !(holder->page.held == roster.resume)) {
+      // A host that was lost this moment cannot be known yet; its agent's life tells.
+      if (holder != nullptr && holder->page_kept &&
+          hosts_[static_cast<size_t>(holder->host)].life == holder->life) {
+        Violate(StrCat("G9 worker ", ToString(entry.incarnation), " is named as holder of ",
+                       ToString(roster.resume.version), " and holds ",
+                       ToString(holder->page.held.version)));
+      }
+    }
+  }
+  const Roster* parent = ghost_.Find(roster.parent);
+  if (parent == nullptr) {
+    return;
+  }
+  if (only_workers_lost_) {
+    ghost_.CheckNothingLost(roster);
+  }
+  const Roster* grandparent =
+      parent->kind == GenerationKind::kPrepared ? ghost_.Find(parent->parent) : nullptr;
+  const JobView view = server_.core->View(now_);
+  for (const auto& [id, process] : processes_) {
+    const auto host = static_cast<size_t>(process.host);
+    const bool member =
+        parent->Find(id) != nullptr || (grandparent != nullptr && grandparent->Find(id) != nullptr);
+    const auto seen = std::ranges::find(view.hosts, hosts_[host].name, &HostView::name);
+    const bool counted = seen != view.hosts.end() && seen->counted && seen->agent == id.agent;
+    const StateVersion held = process.page.held.version;
+    const bool of_line = held.generation == roster.parent ||
+                         (grandparent != nullptr && held.generation == grandparent->id.number);
+    if (member && counted && process.page_kept && of_line && held > roster.resume.version) {
+      Violate(StrCat("G4 generation ", roster.id.number.value, " resumes from ",
+                     ToString(roster.resume.version), " although worker ", ToString(id),
+                     " on a counted host holds ", ToString(held)));
+    }
+  }
+}
+
+void Sim::CheckFinished(const FinishRecord& record) {
+  const Roster* roster = ghost_.Find(record.generation.number);
+  if (roster == nullptr || record.final_state.step != steps_) {
+    Violate(StrCat("G7 recorded finished at step ", record.final_state.step, " of ", steps_));
+    return;
+  }
+  ghost_.CheckHolds(record.final_state, "the record");
+  for (const RosterEntry& entry : roster->entries) {
+    const Process* process = entry.role == Role::kWorker ? Find(entry.incarnation) : nullptr;
+    if (process != nullptr && !(process->page.held == record.final_state)) {
+      Violate(StrCat("G7 recorded finished, but worker ", ToString(entry.incarnation), " holds ",
+                     ToString(process->page.held.version)));
+    }
+  }
+}
+
+}  // namespace elastic::internal::sim

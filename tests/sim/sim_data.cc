@@ -1,0 +1,244 @@
+// The data plane: edges of a generation, the 8-byte agreement, fetches of state.
+#include <algorithm>
+
+#include "tests/sim/sim.h"
+
+namespace elastic::internal::sim {
+
+void Sim::Connect(Process& process, const Roster& roster) {
+  process.connected.insert(roster.id.number);
+  for (const RosterEntry& entry : roster.entries) {
+    if (entry.role != Role::kWorker || entry.incarnation == process.id) {
+      continue;
+    }
+    Process* peer = Find(entry.incarnation);
+    if (peer != nullptr && peer->alive) {
+      if (peer->connected.contains(roster.id.number)) {
+        LinkEdge(process, *peer, roster.id);
+      }
+      continue;
+    }
+    // Only the lower rank dials, and sees the refusal.
+    const RosterEntry* own = roster.Find(process.id);
+    if (own != nullptr && own->rank < entry.rank) {
+      ToProcess(process.id, Between(100, 3000),
+                [this, id = roster.id, peer = entry.incarnation](Process& at) {
+                  Feed(at, worker_event::PeerBroken{id, peer});
+                });
+    }
+  }
+  TellUp(process, roster);
+}
+
+void Sim::LinkEdge(Process& a, Process& b, const GenerationId& generation) {
+  const GenerationNumber number = generation.number;
+  const auto link = [&](Process& one, const Process& other) {
+    one.edges[number].insert(other.id);
+    ToProcess(one.id, Between(50, 3000), [this, number](Process& at) {
+      if (const Roster* roster = ghost_.Find(number)) {
+        TellUp(at, *roster);
+      }
+    });
+  };
+  link(a, b);
+  link(b, a);
+}
+
+void Sim::TellUp(Process& process, const Roster& roster) {
+  const GenerationNumber number = roster.id.number;
+  const bool up = static_cast<int>(process.edges[number].size()) == roster.size() - 1;
+  if (up && process.connected.contains(number) && process.told_up.insert(number).second) {
+    ToProcess(process.id, Between(10, 500), [this, id = roster.id](Process& at) {
+      if (at.connected.contains(id.number)) {
+        Feed(at, worker_event::EdgesUp{id});
+      }
+    });
+  }
+}
+
+void Sim::Disconnect(Process& process, GenerationNumber up_to) {
+  for (auto at = process.connected.begin(); at != process.connected.end() && *at <= up_to;) {
+    const GenerationNumber number = *at;
+    for (const WorkerIncarnation peer : process.edges[number]) {
+      ToProcess(peer, Between(50, 2000),
+                [this, id = process.id, number](Process& other) { BreakEdge(other, id, number); });
+    }
+    process.edges.erase(number);
+    process.heard.erase(number);
+    at = process.connected.erase(at);
+  }
+  if (process.fetch_generation.valid() && process.fetch_generation.number <= up_to) {
+    process.fetch_generation = {};
+    process.accepted = false;
+  }
+  for (const auto& [id, asker] : processes_) {
+    if (asker.fetch_generation.valid() && asker.fetch_generation.number <= up_to &&
+        asker.fetch_holder.incarnation == process.id) {
+      FailFetch(id, asker.fetch_token, Between(50, 2000));
+    }
+  }
+  std::erase_if(process.requests,
+                [&](const Request& request) { return request.generation.number <= up_to; });
+}
+
+void Sim::BreakEdge(Process& process, WorkerIncarnation peer, GenerationNumber number) {
+  const auto found = process.edges.find(number);
+  const Roster* roster = ghost_.Find(number);
+  if (found != process.edges.end() && found->second.erase(peer) > 0 && roster != nullptr) {
+    Feed(process, worker_event::PeerBroken{roster->id, peer});
+  }
+}
+
+void Sim::BeginAgreement(Process& process, const worker_action::BeginAgreement& begin) {
+  const GenerationNumber number = begin.generation.number;
+  const uint32_t round = ++process.begun[number];
+  const auto tell = [&](WorkerIncarnation to, Duration delay) {
+    ToProcess(
+        to, delay, [this, number, round, from = process.id, id = begin.prepared_id](Process& at) {
+          if (at.connected.contains(number) && (at.id == from || at.edges[number].contains(from))) {
+            at.heard[number][round][from] = id;
+            CheckAgreement(at);
+          }
+        });
+  };
+  process.heard[number][round][process.id] = begin.prepared_id;
+  for (const WorkerIncarnation peer : process.edges[number]) {
+    tell(peer, Between(20, 3000));
+  }
+}
+
+void Sim::CheckAgreement(Process& process) {
+  if (!process.awaiting.valid()) {
+    return;
+  }
+  const GenerationId id = process.awaiting;
+  const Roster* roster = ghost_.Find(id.number);
+  const auto& values = process.heard[id.number][process.awaited[id.number]];
+  if (roster == nullptr || static_cast<int>(values.size()) < roster->size()) {
+    return;
+  }
+  const auto [smallest, largest] =
+      std::ranges::minmax_element(values, {}, [](const auto& entry) { return entry.second; });
+  Count(smallest->second != largest->second ? "agreement differs"
+        : smallest->second != 0             ? "agreement names a successor"
+                                            : "agreement");
+  process.awaiting = {};
+  const worker_event::Agreed agreed{id, smallest->second, largest->second};
+  ToProcess(process.id, Between(5, 300), [this, agreed](Process& at) { Feed(at, agreed); });
+}
+
+void Sim::Fetch(Process& process, const worker_action::Fetch& fetch) {
+  process.fetch_token = ++tokens_;
+  process.fetch_generation = fetch.roster.id;
+  process.fetch_holder = fetch.holder;
+  process.accepted = false;
+  const Request request{process.id, process.fetch_token, fetch.roster.id};
+  Count("fetch");
+  if (fetch.holder.role == Role::kCopy) {
+    At(Between(50, 3000), [this, entry = fetch.holder, request, roster = fetch.roster] {
+      AskCopy(entry, request, roster);
+    });
+    return;
+  }
+  const Process* holder = Find(fetch.holder.incarnation);
+  if (holder == nullptr || !holder->alive) {
+    FailFetch(process.id, request.token, Between(50, 3000));
+    return;
+  }
+  ToProcess(holder->id, Between(50, 3000), [this, request](Process& at) { Answer(at, request); });
+}
+
+// An agent serves what a dead worker held.
+void Sim::AskCopy(const RosterEntry& entry, const Request& request, const Roster& roster) {
+  const Process* dead = Find(entry.incarnation);
+  const bool there = dead != nullptr && dead->page_kept &&
+                     hosts_[static_cast<size_t>(dead->host)].agent &&
+                     hosts_[static_cast<size_t>(dead->host)].life == dead->life;
+  if (there && dead->page.held == roster.resume) {
+    Count("copy served");
+    OfferTo(request, dead->page.held);
+  } else {
+    FailFetch(request.asker, request.token, Duration{0});
+  }
+}
+
+// A holder answers once it is in that generation itself: for a prepared one, past the boundary.
+void Sim::Answer(Process& holder, const Request& request) {
+  const CommitWord& word = holder.page.word;
+  const Roster* roster = ghost_.Find(request.generation.number);
+  if (word.generation > request.generation.number || roster == nullptr) {
+    FailFetch(request.asker, request.token, Between(50, 2000));
+    return;
+  }
+  const auto identity = holder.page.identity.find(word.generation);
+  const bool inside = word.generation == request.generation.number && !word.fenced &&
+                      identity != holder.page.identity.end() &&
+                      identity->second == request.generation;
+  const bool has =
+      holder.page.held.valid() && (!roster->resume.valid() || holder.page.held == roster->resume);
+  if (inside && has) {
+    OfferTo(request, holder.page.held);
+  } else {
+    holder.requests.push_back(request);
+  }
+}
+
+void Sim::AnswerRequests(Process& holder) {
+  for (const Request& request : std::exchange(holder.requests, {})) {
+    Answer(holder, request);
+  }
+}
+
+void Sim::FailFetch(WorkerIncarnation asker, uint64_t token, Duration delay) {
+  ToProcess(asker, delay, [this, token](Process& at) {
+    if (at.fetch_token == token && at.fetch_generation.valid()) {
+      const worker_event::FetchFailed failed{at.fetch_generation, at.fetch_holder.incarnation};
+      at.fetch_generation = {};
+      at.accepted = false;
+      Count("fetch failed");
+      Feed(at, failed);
+    }
+  });
+}
+
+void Sim::OfferTo(const Request& request, const Held& held) {
+  ToProcess(request.asker, Between(50, 3000), [this, request, held](Process& at) {
+    if (at.fetch_token == request.token && at.fetch_generation.valid()) {
+      at.fetch_offer = held;
+      Feed(at, worker_event::StateOffered{request.generation, held});
+    }
+  });
+}
+
+// Fills the spare buffer, which is the program's while it is in its function.
+void Sim::Transfer(Process& process) {
+  if (process.program != Program::kInRun && process.program != Program::kReturned) {
+    return;
+  }
+  process.accepted = false;
+  ToProcess(process.id, Between(200, 20'000), [this, token = process.fetch_token](Process& at) {
+    if (at.fetch_token != token || !at.fetch_generation.valid()) {
+      return;
+    }
+    const Process* holder = Find(at.fetch_holder.incarnation);
+    const bool copy = at.fetch_holder.role == Role::kCopy;
+    const bool there = copy ? holder->page_kept : holder->alive && !holder->paused;
+    if (!there) {
+      FailFetch(at.id, token, Duration{0});
+      return;
+    }
+    if (!(holder->page.held == at.fetch_offer)) {
+      Violate(StrCat("G16 the state that worker ", ToString(holder->id),
+                     " serves changes under the transfer"));
+      return;
+    }
+    const GenerationId generation = at.fetch_generation;
+    at.fetch_generation = {};
+    at.page.held = at.fetch_offer;
+    ghost_.CheckHolds(at.page.held, "worker " + ToString(at.id));
+    Count("state taken");
+    Feed(at, worker_event::StateTaken{generation, at.page.held});
+  });
+}
+
+}  // namespace elastic::internal::sim

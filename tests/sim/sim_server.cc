@@ -1,0 +1,173 @@
+// The server's driver: one core, a journal, streams that lose, repeat and delay messages.
+#include <algorithm>
+
+#include "tests/sim/sim.h"
+
+namespace elastic::internal::sim {
+
+int Sim::HostIndex(const std::string& name) const {
+  const auto found = std::ranges::find(hosts_, name, &Host::name);
+  return static_cast<int>(found - hosts_.begin());
+}
+
+void Sim::StartServer() {
+  ++incarnations_.value;
+  ++server_.life;
+  Trace("server ", incarnations_.value, " starts");
+  server_.core = std::make_unique<Membership>(spec_, incarnations_, journal_, now_);
+  server_.paused = false;
+  server_.backlog.clear();
+  server_.connections.clear();
+  server_.newest.clear();
+  server_.wake_at.reset();
+  ScheduleServerWake();
+}
+
+void Sim::StopServer() {
+  Trace("server ", incarnations_.value, " crashes");
+  server_.core.reset();
+  ++server_.life;
+  for (const auto& [connection, peer] : server_.connections) {
+    const auto [host, life] = peer;
+    if (hosts_[static_cast<size_t>(host)].cut_down) {
+      continue;
+    }
+    ToAgent(host, life, Between(50, 3000), [this, host = host, id = connection] {
+      if (hosts_[static_cast<size_t>(host)].connection == id) {
+        hosts_[static_cast<size_t>(host)].connection.reset();
+        AgentStep(host, agent_event::StreamLost{});
+        Dial(host, hosts_[static_cast<size_t>(host)].life);
+      }
+    });
+  }
+  server_.connections.clear();
+}
+
+void Sim::ToServer(Duration delay, std::function<void()> action) {
+  At(delay, [this, life = server_.life, action = std::move(action)] {
+    if (!server_.core || server_.life != life) {
+      return;
+    }
+    if (server_.paused) {
+      server_.backlog.push_back([this, life, action] {
+        if (server_.core && server_.life == life) {
+          action();
+        }
+      });
+      return;
+    }
+    action();
+  });
+}
+
+void Sim::ServerStep(const Event& event) {
+  const int life = server_.life;
+  Trace("server event ", event.index());
+  for (const Action& action : server_.core->Step(now_, event)) {
+    if (server_.life != life || !server_.core) {
+      return;
+    }
+    Carry(action);
+  }
+  for (const std::string& text : server_.core->BrokenInvariants()) {
+    Violate("server " + text);
+  }
+  Count("server state " + std::to_string(static_cast<int>(server_.core->View(now_).state)));
+  ScheduleServerWake();
+}
+
+void Sim::ScheduleServerWake() {
+  const std::optional<Instant> next = server_.core->NextDeadline();
+  if (!next || (server_.wake_at && *server_.wake_at <= *next)) {
+    return;
+  }
+  server_.wake_at = *next;
+  ToServer(std::max(*next - now_, Duration{0}), [this] {
+    server_.wake_at.reset();
+    ServerStep(TimePassed{});
+  });
+}
+
+void Sim::Carry(const Action& action) {
+  if (const auto* persist = std::get_if<Persist>(&action)) {
+    Trace("  persist installed ",
+          persist->record.installed ? persist->record.installed->id.number.value : 0, " prepared ",
+          persist->record.prepared ? persist->record.prepared->id.number.value : 0);
+    CheckPersisted(persist->record);
+    journal_ = persist->record;
+  } else if (const auto* admit = std::get_if<AdmitAgent>(&action)) {
+    const auto found = server_.connections.find(admit->connection);
+    if (found == server_.connections.end()) {
+      return;
+    }
+    const auto [host, life] = found->second;
+    server_.newest[host] = admit->connection;
+    if (hosts_[static_cast<size_t>(host)].cut_down) {
+      return;
+    }
+    ToAgent(host, life, Between(100, 2000),
+            [this, host = host, id = admit->connection, agent = admit->agent] {
+              Host& to = hosts_[static_cast<size_t>(host)];
+              if (to.connection == id) {
+                to.registered = true;
+                to.incarnation = agent;
+                AgentStep(host, agent_event::Registered{agent});
+              }
+            });
+  } else if (const auto* refuse = std::get_if<RefuseAgent>(&action)) {
+    Trace("  refuse: ", refuse->reason.message());
+    const auto found = server_.connections.find(refuse->connection);
+    if (found != server_.connections.end()) {
+      const auto [host, life] = found->second;
+      ToAgent(host, life, Between(100, 2000),
+              [this, host = host] { EndAgentProcess(host, false); });
+    }
+  } else if (const auto* publish = std::get_if<Publish>(&action)) {
+    SendDirective(publish->host);
+  } else if (const auto* note = std::get_if<Note>(&action)) {
+    Trace("  note: ", note->text);
+  } else if (const auto* end = std::get_if<EndJob>(&action)) {
+    Trace("job ends with ", end->exit_code, ": ", end->reason);
+    job_ended_ = true;
+    result_.exit_code = end->exit_code;
+    result_.outcome = end->reason;
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      const int host = static_cast<int>(i);
+      ToAgent(host, hosts_[i].life, Between(100, 2000),
+              [this, host] { AgentStep(host, agent_event::LauncherGone{"job over"}); });
+    }
+  }
+}
+
+// A stream may repeat, delay or lose a message; a new one makes an old one superfluous.
+void Sim::SendDirective(const std::string& name) {
+  const int host = HostIndex(name);
+  const std::optional<Directive> directive = server_.core->DirectiveFor(name, now_);
+  const auto newest = server_.newest.find(host);
+  if (!directive || newest == server_.newest.end()) {
+    return;
+  }
+  const auto peer = server_.connections.find(newest->second);
+  if (peer == server_.connections.end()) {
+    return;
+  }
+  int copies = rng_.Chance(static_cast<uint64_t>(drop_percent_), 100) ? 0 : 1;
+  copies += rng_.Chance(static_cast<uint64_t>(duplicate_percent_), 100) ? 1 : 0;
+  for (int i = 0; i < copies; ++i) {
+    const bool slow = duplicate_percent_ > 0 && rng_.Chance(1, 20);
+    const Duration delay = slow ? Between(1000, 400'000) : Between(50, 3000);
+    At(delay, [this, host, life = peer->second.second, id = newest->second, order = *directive] {
+      if (hosts_[static_cast<size_t>(host)].cut_down) {
+        return;
+      }
+      ToAgent(host, life, Duration{0}, [this, host, id, order] {
+        Host& to = hosts_[static_cast<size_t>(host)];
+        if (to.connection == id && to.registered) {
+          AgentStep(host, agent_event::DirectiveCame{order});
+        }
+      });
+    });
+  }
+}
+
+}  // namespace elastic::internal::sim
