@@ -291,11 +291,16 @@ void Guardian::SendEvents() {
       continue;
     }
     if (worker.failed()) {
-      // Its process, if there is one, only has to be reaped.
-      worker.start_reported =
-          worker.start_reported || SendEvent(worker, GuardianEventKind::kSpawnFailed);
-      if (worker.start_reported && (worker.pid == 0 || worker.reaped)) {
-        worker = GuardianWorker{};
+      // Told once nothing of it is left, neither process nor memory.
+      if (worker.pid == 0 || worker.reaped) {
+        worker.page.Reset();
+        worker.state.Reset();
+        worker.bell.Reset();
+        worker.output.Reset();
+        worker.errors.Reset();
+        if (SendEvent(worker, GuardianEventKind::kSpawnFailed)) {
+          worker = GuardianWorker{};
+        }
       }
       continue;
     }

@@ -2,60 +2,22 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
-#include <functional>
-#include <set>
 
+#include "launcher/agent/agent_test_support.h"
 #include "launcher/agent/guardian_client.h"
-#include "launcher/agent/process_tree.h"
-#include "rendezvous/base/real_clock.h"
 
 namespace elastic::internal {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kPatience = 5s;  // far more than anything here takes
-
-// A folder of this test's own, removed at its end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    char name[] = "/tmp/elastic-guardian-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-Traces TestTraces(const std::string& folder) {
-  AgentBootstrap bootstrap;
-  bootstrap.folder = folder;
-  bootstrap.server = "unix:" + folder + "/rendezvous.sock";
-  const auto traces = TracesOf(bootstrap);
-  REQUIRE(traces.ok());
-  return *traces;
-}
-
-void BlockChildSignal() {
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &child, nullptr);
-}
-
 std::unique_ptr<GuardianClient> ForkGuardian(const std::string& folder) {
   BlockChildSignal();
-  auto client = GuardianClient::Fork("job", TestTraces(folder));
+  auto client = GuardianClient::Fork("job", TracesIn(folder));
   REQUIRE(client.ok());
   return std::move(*client);
 }
@@ -85,37 +47,6 @@ GuardianNews NextNews(GuardianClient& guardian) {
   }
   FAIL("no news from the guardian");
   return {};
-}
-
-std::string ReadLine(int fd) {
-  std::string line;
-  const Instant limit = Now() + kPatience;
-  for (char character = 0; Now() < limit;) {
-    pollfd readable{fd, POLLIN, 0};
-    if (poll(&readable, 1, 100) == 1) {
-      if (read(fd, &character, 1) != 1 || character == '\n') {
-        break;
-      }
-      line += character;
-    }
-  }
-  return line;
-}
-
-bool Lives(pid_t pid) {
-  const auto stat = ReadProcessStat(pid);
-  return stat && stat->state != 'Z';
-}
-
-bool BecomesTrue(Duration limit, const std::function<bool()>& condition) {
-  const Instant end = Now() + limit;
-  while (!condition()) {
-    if (Now() > end) {
-      return false;
-    }
-    poll(nullptr, 0, 5);
-  }
-  return true;
 }
 
 // A shell script that starts a grandchild in a session of its own, orphaned by a double fork, and
@@ -157,15 +88,6 @@ bool NoneLives(const Family& family) {
 
 // 0-2, socket, bootstrap input, the agent's pidfd, the child signal.
 constexpr size_t kGuardiansOwnDescriptors = 7;
-
-size_t OpenDescriptors(const std::string& process) {
-  size_t count = 0;
-  for ([[maybe_unused]] const auto& entry :
-       std::filesystem::directory_iterator("/proc/" + process + "/fd")) {
-    ++count;
-  }
-  return count;
-}
 
 TEST_CASE("GuardianReportsTheExitCodeOfAWorker") {
   const TemporaryFolder folder;
@@ -321,7 +243,7 @@ ForeignAgent StartForeignAgent(const std::string& folder) {
   agent.pid = fork();
   if (agent.pid == 0) {
     const auto guardian = ForkGuardian(folder);
-    std::ofstream(guardian ? TestTraces(folder).worker_socket : "") << "stands for a socket";
+    std::ofstream(guardian ? TracesIn(folder).worker_socket : "") << "stands for a socket";
     Family families[2] = {SpawnFamily(*guardian), SpawnFamily(*guardian, {{7}, 2})};
     int32_t pids[7] = {guardian->pid()};
     int count = 1;
@@ -343,12 +265,6 @@ ForeignAgent StartForeignAgent(const std::string& folder) {
   return agent;
 }
 
-bool AllGoneWithin(Duration limit, const std::set<pid_t>& pids) {
-  return BecomesTrue(limit, [&] {
-    return std::none_of(pids.begin(), pids.end(), [](pid_t pid) { return Lives(pid); });
-  });
-}
-
 TEST_CASE("KilledAgentTakesAllWorkersAndTheirDescendantsWithItWithinTwoSeconds") {
   const TemporaryFolder folder;
   const ForeignAgent agent = StartForeignAgent(folder.path());
@@ -356,7 +272,7 @@ TEST_CASE("KilledAgentTakesAllWorkersAndTheirDescendantsWithItWithinTwoSeconds")
   REQUIRE(kill(agent.pid, SIGKILL) == 0);
   REQUIRE(waitpid(agent.pid, nullptr, 0) == agent.pid);
   CHECK(AllGoneWithin(2s, agent.all));
-  CHECK(BecomesTrue(1s, [&] { return std::filesystem::is_empty(folder.path()); }));
+  CHECK(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("StoppedAgentKillsNobodyButTheDeadlineDoes") {
@@ -371,9 +287,7 @@ TEST_CASE("StoppedAgentKillsNobodyButTheDeadlineDoes") {
 TEST_CASE("FiftySpawnsAndKillsLeaveNoDescriptorAndNoZombie") {
   const TemporaryFolder folder;
   const auto guardian = ForkGuardian(folder.path());
-  const std::string guardian_pid = std::to_string(guardian->pid());
   const size_t ours = OpenDescriptors("self");
-  size_t its = 0;
   for (uint32_t counter = 0; counter <= 50; ++counter) {
     const WorkerIncarnation incarnation{AgentIncarnation{7}, counter + 1};
     REQUIRE(guardian->Spawn(Shell("sleep 1000 & wait", incarnation)).ok());
@@ -382,15 +296,14 @@ TEST_CASE("FiftySpawnsAndKillsLeaveNoDescriptorAndNoZombie") {
     REQUIRE(guardian->Kill(incarnation, SIGKILL).ok());
     REQUIRE(NextNews(*guardian).kind == GuardianEventKind::kExited);
     REQUIRE(guardian->Drop(incarnation).ok());
-    if (counter == 0) {  // by now the guardian has opened what it needs for itself
-      REQUIRE(BecomesTrue(1s, [&] {
-        its = OpenDescriptors(guardian_pid);
-        return its == kGuardiansOwnDescriptors;
-      }));
-    }
   }
+  // Commands are handled in order: when this one has failed, the last Drop is done.
+  SpawnRequest last = Shell("", {AgentIncarnation{7}, 1000});
+  last.command = {"no-such-program-of-elastic"};
+  REQUIRE(guardian->Spawn(last).ok());
+  REQUIRE(NextNews(*guardian).kind == GuardianEventKind::kSpawnFailed);
   CHECK(OpenDescriptors("self") == ours);
-  CHECK(BecomesTrue(1s, [&] { return OpenDescriptors(guardian_pid) == its; }));
+  CHECK(OpenDescriptors(std::to_string(guardian->pid())) == kGuardiansOwnDescriptors);
   static ProcessList list;
   list.Clear();
   list.AddChildrenOf(guardian->pid());

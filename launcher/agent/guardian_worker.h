@@ -35,7 +35,7 @@ struct GuardianWorker {
   bool gone = false;  // killing is over
   int32_t left_behind = 0;
 
-  bool start_reported = false;  // kSpawned or kSpawnFailed was sent
+  bool start_reported = false;  // kSpawned was sent
   bool exit_reported = false;
 
   bool starting() const { return exec_result.valid(); }
