@@ -1,14 +1,17 @@
 #include "rendezvous/client/agent_link.h"
 
-#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/mutex.h"
+#include "rendezvous/base/real_clock.h"
+#include "rendezvous/base/sched_slice.h"
 #include "rendezvous/client/convert.h"
 #include "rendezvous/client/grpc_status.h"
 #include "rendezvous/client/link_stream.h"
@@ -17,8 +20,8 @@ namespace elastic::internal {
 
 namespace {
 
-constexpr std::chrono::milliseconds kRetryDelayFirst{50};
-constexpr std::chrono::milliseconds kRetryDelayMax{1000};
+constexpr Duration kRetryDelayFirst = std::chrono::milliseconds(50);
+constexpr Duration kRetryDelayMax = std::chrono::seconds(1);
 // How long one attempt to connect may take, and how soon a connection without a peer is noticed.
 constexpr int kConnectMilliseconds = 1000;
 constexpr int kKeepaliveMilliseconds = 2000;
@@ -51,14 +54,18 @@ bool MayRepeat(StatusCode code) {
 
 }  // namespace
 
-class AgentLink::Impl final : public LinkOwner, public std::enable_shared_from_this<Impl> {
+// A thread of the link's own opens streams one after the other and waits between them. It alone
+// drops a stream and with it the channel: dropped in a callback, the last channel of the process
+// would make gRPC 1.51 join the thread that runs the callback, and abort.
+class AgentLink::Impl final : public LinkOwner {
  public:
   Impl(Options options, Callbacks callbacks)
-      : options_(std::move(options)), callbacks_(std::move(callbacks)) {}
+      : options_(std::move(options)),
+        callbacks_(std::move(callbacks)),
+        thread_([this] { Run(); }) {}
+  ~Impl() override;
 
-  void Connect();
   void Send(AgentReport report);
-  void Stop();
 
   // LinkOwner, from gRPC's threads, one at a time.
   void OnWelcome(AgentIncarnation agent) override;
@@ -66,44 +73,85 @@ class AgentLink::Impl final : public LinkOwner, public std::enable_shared_from_t
   void OnStreamEnd(Status status) override;
 
  private:
-  void RetryLater();
+  void Run();
+  std::shared_ptr<LinkStream> NewStream();
+  Status WaitForEnd();
+  bool WaitBeforeRetry();  // false: stopping
 
   const Options options_;
   const Callbacks callbacks_;
 
   Mutex mutex_;
-  ConditionVariable idle_;
+  ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
-  bool refused_ GUARDED_BY(mutex_) = false;
-  bool active_ GUARDED_BY(mutex_) = false;  // a stream or a timer will call back
   AgentIncarnation agent_ GUARDED_BY(mutex_);
-  std::chrono::milliseconds retry_delay_ GUARDED_BY(mutex_){0};
+  Duration retry_delay_ GUARDED_BY(mutex_){0};
   std::optional<AgentReport> newest_ GUARDED_BY(mutex_);
   std::shared_ptr<LinkStream> stream_ GUARDED_BY(mutex_);
-  std::shared_ptr<grpc::Alarm> alarm_ GUARDED_BY(mutex_);
+  std::optional<Status> end_ GUARDED_BY(mutex_);  // of stream_
+  std::thread thread_;
 };
 
-void AgentLink::Impl::Connect() {
-  std::shared_ptr<LinkStream> stream;
-  {
-    MutexLock lock(mutex_);
-    if (stopping_) {
-      active_ = false;
-      idle_.notify_all();
+void AgentLink::Impl::Run() {
+  if (const Status status = RequestShortSlice(SliceInheritance::kInherited); !status.ok()) {
+    LogDebug("agent link keeps the default time slice: ", status.message());
+  }
+  do {
+    NewStream()->Begin();
+    const Status end = WaitForEnd();
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) {
+        return;
+      }
+    }
+    if (!MayRepeat(end.code())) {
+      callbacks_.refused(end);
       return;
     }
-    v1::AgentHello hello;
-    hello.set_protocol_version(kProtocolVersion);
-    hello.set_job_id(options_.job_id);
-    hello.set_host(options_.host);
-    hello.set_slots(options_.slots);
-    hello.set_previous_incarnation(agent_.value);
-    stream = std::make_shared<LinkStream>(MakeChannel(options_.server), std::move(hello),
-                                          shared_from_this());
-    stream_ = stream;
-    active_ = true;
+    callbacks_.lost(end);
+  } while (WaitBeforeRetry());
+}
+
+std::shared_ptr<LinkStream> AgentLink::Impl::NewStream() {
+  MutexLock lock(mutex_);
+  v1::AgentHello hello;
+  hello.set_protocol_version(kProtocolVersion);
+  hello.set_job_id(options_.job_id);
+  hello.set_host(options_.host);
+  hello.set_slots(options_.slots);
+  hello.set_previous_incarnation(agent_.value);
+  stream_ = std::make_shared<LinkStream>(MakeChannel(options_.server), std::move(hello), *this);
+  end_.reset();
+  return stream_;
+}
+
+Status AgentLink::Impl::WaitForEnd() {
+  std::shared_ptr<LinkStream> ended;  // dropped after the lock, here
+  MutexLock lock(mutex_);
+  bool cancelled = false;
+  while (!end_.has_value()) {
+    if (stopping_ && !std::exchange(cancelled, true)) {
+      stream_->Cancel();
+    }
+    changed_.wait(mutex_);
   }
-  stream->Begin();
+  ended = std::move(stream_);
+  return *end_;
+}
+
+bool AgentLink::Impl::WaitBeforeRetry() {
+  MutexLock lock(mutex_);
+  const Instant until = Now() + retry_delay_;
+  retry_delay_ = std::clamp(2 * retry_delay_, kRetryDelayFirst, kRetryDelayMax);
+  while (!stopping_) {
+    const Duration left = until - Now();
+    if (left <= Duration::zero()) {
+      return true;
+    }
+    changed_.wait_for(mutex_, left);
+  }
+  return false;
 }
 
 void AgentLink::Impl::Send(AgentReport report) {
@@ -124,7 +172,7 @@ void AgentLink::Impl::OnWelcome(AgentIncarnation agent) {
   {
     MutexLock lock(mutex_);
     agent_ = agent;
-    retry_delay_ = std::chrono::milliseconds(0);
+    retry_delay_ = Duration::zero();
     // What was said in an earlier life is not the state of this one.
     if (newest_.has_value() && newest_->agent == agent) {
       report = newest_;
@@ -142,67 +190,25 @@ void AgentLink::Impl::OnDirective(Directive directive) {
 }
 
 void AgentLink::Impl::OnStreamEnd(Status status) {
-  bool quiet = false;
-  const bool repeat = MayRepeat(status.code());
-  {
-    MutexLock lock(mutex_);
-    stream_.reset();
-    quiet = stopping_;
-    refused_ = refused_ || !repeat;
-  }
-  if (!quiet) {
-    (repeat ? callbacks_.lost : callbacks_.refused)(status);
-  }
-  if (!quiet && repeat) {
-    RetryLater();
-    return;
-  }
   MutexLock lock(mutex_);
-  active_ = false;
-  idle_.notify_all();
+  end_ = std::move(status);
+  changed_.notify_all();
 }
 
-void AgentLink::Impl::RetryLater() {
-  auto alarm = std::make_shared<grpc::Alarm>();
-  std::chrono::milliseconds delay;
-  {
-    MutexLock lock(mutex_);
-    delay = retry_delay_;
-    retry_delay_ = std::clamp(2 * retry_delay_, kRetryDelayFirst, kRetryDelayMax);
-    alarm_ = alarm;
-  }
-  // The timer also takes the first attempt, at once, off the callback of the stream that ended.
-  alarm->Set(std::chrono::system_clock::now() + delay,
-             [self = shared_from_this()](bool /*ok*/) { self->Connect(); });
-}
-
-void AgentLink::Impl::Stop() {
-  std::shared_ptr<LinkStream> stream;
-  std::shared_ptr<grpc::Alarm> alarm;
+AgentLink::Impl::~Impl() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    stream = stream_;
-    alarm = alarm_;
+    changed_.notify_all();
   }
-  if (stream != nullptr) {
-    stream->Cancel();
-  }
-  if (alarm != nullptr) {
-    alarm->Cancel();
-  }
-  MutexLock lock(mutex_);
-  while (active_) {
-    idle_.wait(mutex_);
-  }
+  thread_.join();
 }
 
-AgentLink::AgentLink(Options options, Callbacks callbacks)
-    : impl_(std::make_shared<Impl>(std::move(options), std::move(callbacks))) {
+AgentLink::AgentLink(Options options, Callbacks callbacks) {
   RouteGrpcLog();
-  impl_->Connect();
+  impl_ = std::make_unique<Impl>(std::move(options), std::move(callbacks));
 }
-AgentLink::~AgentLink() { impl_->Stop(); }
+AgentLink::~AgentLink() = default;
 void AgentLink::Send(AgentReport report) { impl_->Send(std::move(report)); }
 
 }  // namespace elastic::internal

@@ -11,7 +11,8 @@ namespace elastic::internal {
 
 // The agent's end of its stream to the rendezvous server: connects, registers, reconnects by
 // itself (bounded back-off), keeps at most one write in flight and the newest report behind it.
-// Callbacks come from gRPC's threads, one at a time, and must return quickly (post to a queue).
+// Callbacks come from threads of gRPC and of the link, one at a time, and must return quickly (post
+// to a queue).
 class AgentLink {
  public:
   struct Options {
@@ -27,7 +28,7 @@ class AgentLink {
     std::function<void(Status)> refused;  // for good: superseded, wrong job, job over
   };
   AgentLink(Options options, Callbacks callbacks);
-  ~AgentLink();  // cancels the stream and waits for its last callback
+  ~AgentLink();  // cancels the stream and waits for its last callback; not from a callback
 
   // Replaces the report that waits to be written; from any thread. The link remembers the agent's
   // incarnation for its reconnects.
@@ -35,7 +36,7 @@ class AgentLink {
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;  // shared with the stream that is being torn down
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace elastic::internal

@@ -7,13 +7,12 @@
 namespace elastic::internal {
 
 LinkStream::LinkStream(std::shared_ptr<grpc::Channel> channel, v1::AgentHello hello,
-                       std::shared_ptr<LinkOwner> owner)
-    : stub_(v1::Agents::NewStub(channel)), owner_(std::move(owner)) {
+                       LinkOwner& owner)
+    : stub_(v1::Agents::NewStub(channel)), owner_(owner) {
   *out_.mutable_hello() = std::move(hello);
 }
 
 void LinkStream::Begin() {
-  self_ = shared_from_this();
   {
     MutexLock lock(mutex_);
     writing_ = true;
@@ -85,7 +84,7 @@ Status LinkStream::Take(const v1::ServerMessage& message) {
       MutexLock lock(mutex_);
       welcomed_ = true;
     }
-    owner_->OnWelcome(AgentIncarnation{message.welcome().agent()});
+    owner_.OnWelcome(AgentIncarnation{message.welcome().agent()});
     Pump();
     return OkStatus();
   }
@@ -94,18 +93,17 @@ Status LinkStream::Take(const v1::ServerMessage& message) {
   }
   ASSIGN_OR_RETURN(Directive directive, FromProto(message.directive(), known_));
   known_ = {directive.installed, directive.prepared};
-  owner_->OnDirective(std::move(directive));
+  owner_.OnDirective(std::move(directive));
   return OkStatus();
 }
 
 void LinkStream::OnDone(const grpc::Status& status) {
-  const std::shared_ptr<LinkStream> self = std::move(self_);
   if (!own_reason_.ok()) {
-    owner_->OnStreamEnd(own_reason_);
+    owner_.OnStreamEnd(own_reason_);
   } else if (status.ok()) {
-    owner_->OnStreamEnd(UnavailableError("the server ended the stream"));
+    owner_.OnStreamEnd(UnavailableError("the server ended the stream"));
   } else {
-    owner_->OnStreamEnd(FromGrpc(status));
+    owner_.OnStreamEnd(FromGrpc(status));
   }
 }
 

@@ -21,13 +21,11 @@ class LinkOwner {
 };
 
 // The agent's end of one stream, from its hello to its end. One write is on its way at most, with
-// the newest report behind it (see AgentStream, its mirror image). It owns itself from Begin until
-// OnDone, and keeps its owner alive meanwhile.
-class LinkStream final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::ServerMessage>,
-                         public std::enable_shared_from_this<LinkStream> {
+// the newest report behind it (see AgentStream, its mirror image). It lives at least until
+// OnStreamEnd.
+class LinkStream final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::ServerMessage> {
  public:
-  LinkStream(std::shared_ptr<grpc::Channel> channel, v1::AgentHello hello,
-             std::shared_ptr<LinkOwner> owner);
+  LinkStream(std::shared_ptr<grpc::Channel> channel, v1::AgentHello hello, LinkOwner& owner);
 
   void Begin();
   // From any thread; dropped when the stream has ended, kept until the server's welcome has come.
@@ -43,9 +41,8 @@ class LinkStream final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Se
   void Pump();
 
   const std::unique_ptr<v1::Agents::Stub> stub_;
-  const std::shared_ptr<LinkOwner> owner_;
+  LinkOwner& owner_;
   grpc::ClientContext context_;
-  std::shared_ptr<LinkStream> self_;
 
   // Of gRPC's read callbacks.
   v1::ServerMessage in_;

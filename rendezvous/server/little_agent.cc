@@ -198,7 +198,9 @@ void LittleAgent::Enter(const Roster& roster) {
 
 void LittleAgent::SendReport() {
   ++view_.report.sequence;
-  link_->Send(view_.report);
+  if (!stopping_) {  // else the link is being taken down, and this callback is its last
+    link_->Send(view_.report);
+  }
   changed_.notify_all();
 }
 
