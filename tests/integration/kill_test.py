@@ -15,28 +15,23 @@ from waiting import pause_until, wait_until
 STEPS = ["--steps", 400, "--step-us", 3000]
 # A state whose copying takes long enough to be hit.
 BIG = ["--state-bytes", 24 << 20]
-TARGETS = [None, pages.IN_COLLECTIVE, pages.COMMITTING, None, pages.ENTERING, pages.RESTORING,
-           None, pages.OUTSIDE]
+# What each run aims at; None: any moment. Aiming is needed for phases of a millisecond.
+TARGETS = [None, pages.RESTORING, pages.COMMITTING, pages.ENTERING, pages.IN_COLLECTIVE, None,
+           pages.OUTSIDE]
 
 
 def _pids(status):
     return {w.rank: w.pid for w in status.members}
 
 
-def _kill_in_phase(job, pids, phase, timeout):
-    """Kills the first of `pids` that shows `phase`; (pid, page), or None if none showed it."""
-    found = {}
+def _kill_in_phase(watched, phase, timeout):
+    """Kills the first of `watched` pages' workers that shows `phase`; its page, or None."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
-        for pid in list(pids()):
-            if pid not in found:
-                try:
-                    found[pid] = pages.Page(job, pid)
-                except (LookupError, AssertionError):
-                    continue
-            if found[pid].phase == phase and processes.alive(pid):
-                job.kill(pid)
-                return pid, found[pid]
+        for page in watched:
+            if page.phase == phase:
+                page.target.send()
+                return page
     return None
 
 
@@ -45,45 +40,60 @@ def _workers_below(job):
     return [p for p in job.below() if "oracle_worker" in processes.command_of(p)]
 
 
+def _page_when_there(job, pid):
+    def look():
+        try:
+            return pages.Page(job, pid)
+        except (LookupError, ProcessLookupError, AssertionError):
+            return None
+    return wait_until(look, 10, f"a control page of {pid}")
+
+
+def _newcomer_page(job, known):
+    pid = wait_until(lambda: [p for p in _workers_below(job) if p not in known], 10,
+                     "a replacement process")[0]
+    return _page_when_there(job, pid)
+
+
 def _one_kill(context, number):
     """One run with one kill (two where the phase needs a re-forming); the victims' phases."""
     target = TARGETS[number % len(TARGETS)]
-    arguments = STEPS + (BIG if target in (pages.COMMITTING, pages.RESTORING, pages.ENTERING)
-                         else ["--reduce-bytes", 1 << 20])
+    big = target in (pages.COMMITTING, pages.RESTORING)
+    arguments = ["--steps", 250 if big else 500, "--step-us", 3000, "--newcomer-us", 200000,
+                 *(BIG if big else ["--reduce-bytes", 1 << 20])]
     hit = []
     with context.oracle_job(arguments) as job:
         before = job.wait_size(4)
+        (job.logs / "began").touch()
         pids = _pids(before)
-        victim = pids[context.random.randrange(4)]
-        page = pages.Page(job, victim)
-        dead = {victim}
-        if target in (pages.ENTERING, pages.RESTORING):
-            job.kill(victim)
-            hit.append(page.phase_name)
-            others = (lambda: [p for p in pids.values() if p != victim]) \
-                if target == pages.ENTERING else \
-                (lambda: [p for p in _workers_below(job) if p not in pids.values()])
-            second = _kill_in_phase(job, others, target, 5)
-            if second is not None:
-                dead.add(second[0])
-                hit.append(second[1].phase_name)
-        elif target is None:
-            pause_until(time.monotonic() + context.random.uniform(0, 0.7))
-            job.kill(victim)
-            wait_until(lambda: not processes.alive(victim), 5, "the victim's end")
-            hit.append(page.phase_name)
+        watched = {rank: pages.Page(job, pid) for rank, pid in pids.items()}
+        victim = watched[context.random.randrange(4)]
+        if target == pages.ENTERING:
+            victim.target.send()
+            hit.append(victim)
+            others = [p for p in watched.values() if p is not victim]
+            hit.append(_kill_in_phase(others, target, 2))
+        elif target == pages.RESTORING:
+            victim.target.send()
+            hit.append(victim)
+            hit.append(_kill_in_phase([_newcomer_page(job, pids.values())], target, 2))
         else:
-            found = _kill_in_phase(job, lambda: [victim], target, 3)
-            if found is None:
-                job.kill(victim)
-            hit.append(page.phase_name)
+            pause_until(time.monotonic() + context.random.uniform(0, 0.5))
+            if target is None or _kill_in_phase([victim], target, 1) is None:
+                victim.target.send()
+            hit.append(victim)
+        hit = [page for page in hit if page is not None]
+        wait_until(lambda: not any(processes.alive(p.pid) for p in hit), 5, "the victims' end")
         after = job.wait_size(4, above=before.generation)
-        kept = set(pids.values()) - dead
+        kept = set(pids.values()) - {page.pid for page in hit}
         assert kept <= set(_pids(after).values()), f"{kept} did not stay in {_pids(after)}"
         job.expect_exit(0, 60)
         context.check_oracle(job, arguments)
-    print(f"  run {number}: victims were {', '.join(hit)}", flush=True)
-    return hit
+    names = [page.phase_name for page in hit]
+    print(f"  run {number}: victims were {', '.join(names)}", flush=True)
+    for page in {*watched.values(), *hit}:
+        page.close()
+    return names
 
 
 def AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced(context):  # slow

@@ -1,10 +1,11 @@
 // The oracle worker: a training program whose result shows any sample that was lost or counted
 // twice. Each step adds (id + 1) of every sample of the global batch to a weight, through one
-// allreduce; before each commit it logs the ids that it contributes, after it that it returned.
+// allreduce; before that it logs the ids that it contributes, after the commit that it returned.
 // tests/support/oracle.py replays the logs against the sampler's order.
 //
-// The idea of logging before the commit: a worker killed just after its commit has logged its ids
-// already, and a proposal whose commit failed is told apart by generation_of_step in the state.
+// The ids are logged before the allreduce because from then on the others can commit the step
+// without this worker, which may be killed before it logs another word. A proposal that was never
+// committed is told apart by generation_of_step in the state.
 
 #include <unistd.h>
 
@@ -52,8 +53,8 @@ struct Options {
   std::chrono::microseconds step_time;
   size_t state_bytes;
   size_t reduce_bytes;                       // of an extra f32 allreduce in each step; 0: none
-  std::chrono::microseconds start_delay;     // before joining
-  std::chrono::microseconds newcomer_delay;  // the same, where a marker says that training began
+  std::chrono::microseconds start_delay;     // before anything of the runtime
+  std::chrono::microseconds newcomer_delay;  // before joining, once a file says training began
   int64_t leave_at;                          // step at which slot leave_slot exits 0 unasked
   int leave_slot;
   std::chrono::microseconds linger;  // before linger_rank returns from its function
@@ -91,6 +92,9 @@ class Oracle {
       return 2;
     }
     FillTail(elastic_state_current(), options_.state_bytes, 0);
+    if (!options_.log.empty() && access((options_.log + "/began").c_str(), F_OK) == 0) {
+      std::this_thread::sleep_for(options_.newcomer_delay);
+    }
     log_.Write("start " + runtime_.incarnation() + " " + std::to_string(BootNanoseconds()));
     const elastic_status status = elastic_run(
         [](void* self) { return static_cast<elastic_status>(static_cast<Oracle*>(self)->Train()); },
@@ -119,9 +123,6 @@ class Oracle {
       _exit(66);
     }
     std::this_thread::sleep_for(options_.start_delay);
-    if (!options_.log.empty() && access((options_.log + "/began").c_str(), F_OK) == 0) {
-      std::this_thread::sleep_for(options_.newcomer_delay);
-    }
   }
 
   const OracleState& Current() const {
@@ -165,6 +166,7 @@ class Oracle {
       sums[0] += static_cast<int64_t>(id + 1);
       sums[1] += static_cast<int64_t>((id + 1) * (id + 1));
     }
+    log_.Write("step " + Where(step) + " " + Join(ids));
     std::this_thread::sleep_for(options_.step_time);
     if (Status status = runtime_.AllReduce(sums, 2); !status.ok()) {
       return static_cast<int>(status.code());
@@ -173,7 +175,6 @@ class Oracle {
       return status;
     }
     WriteNext(sums, step, generation);
-    log_.Write("step " + Where(step) + " " + Join(ids));
     if (Status status = runtime_.Commit(step + 1); !status.ok()) {
       return static_cast<int>(status.code());
     }

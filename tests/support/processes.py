@@ -74,15 +74,39 @@ def describe(pids):
                      for pid in pids) or "none"
 
 
-def send(pid, number, below):
-    """Signals pid only if it is a descendant of `below`: a pid that was used again hits nobody."""
-    fd = os.pidfd_open(pid)
-    try:
-        if pid != below and pid not in descendants(below):
+def is_below(pid, ancestor):
+    while pid not in (0, 1, ancestor):
+        stat = stat_of(pid)
+        if stat is None:
+            return False
+        pid = stat[1]
+    return pid == ancestor
+
+
+class Target:
+    """A process that was found to be a descendant of `below`: a pid that is used again can't be
+    hit. Finding it takes long, signalling it does not, so that a phase of a millisecond can be."""
+
+    def __init__(self, pid, below):
+        self.pid = pid
+        self.fd = os.pidfd_open(pid)
+        if not is_below(pid, below):
+            os.close(self.fd)
             raise ProcessLookupError(f"{pid} is not a descendant of {below}")
-        signal.pidfd_send_signal(fd, number)
+
+    def send(self, number=signal.SIGKILL):
+        signal.pidfd_send_signal(self.fd, number)
+
+    def close(self):
+        os.close(self.fd)
+
+
+def send(pid, number, below):
+    target = Target(pid, below)
+    try:
+        target.send(number)
     finally:
-        os.close(fd)
+        target.close()
 
 
 def reap_orphans(known):

@@ -82,6 +82,8 @@ class Program {
     const Training& now = state.current();
     const uint32_t generation = runtime_.generation();
     const auto ids = sampler.Share(now.cursor, runtime_.rank(), runtime_.size());
+    const Recorder::Step at{.step = now.step + 1, .generation = generation};
+    recorder_.WriteIds(at, ids);
     trainer_.Compute(now.parameters, ids, *gradients_);
     ELASTIC_RETURN_IF_ERROR(
         runtime_.AllReduce(reinterpret_cast<float*>(gradients_.get()), kGradientCount));
@@ -91,7 +93,7 @@ class Program {
     Update(now, next);
     next.cursor = sampler.After(now.cursor);
     next.step = now.step + 1;
-    recorder_.Write({.step = next.step, .generation = generation, .loss = loss}, ids);
+    recorder_.WriteLoss(at, loss);
     const uint64_t step = next.step;
     const uint64_t epoch = now.cursor.epoch;
     ELASTIC_RETURN_IF_ERROR(runtime_.Commit(step));

@@ -67,7 +67,7 @@ const char* Usage() {
          "  --report-interval N    steps between two lines of rank 0 (50)\n"
          "  --step-time TIME       a step takes at least so long, e.g. 15ms (0)\n"
          "  --record PREFIX        each rank writes what it trained on to PREFIX.INCARNATION:\n"
-         "                         step, generation, loss, sample ids; see recorder.h\n";
+         "                         sample ids and loss of each step; see recorder.h\n";
 }
 
 // Both `--flag value` and `--flag=value`.

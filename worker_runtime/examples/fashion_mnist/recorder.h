@@ -9,13 +9,16 @@
 
 namespace fashion {
 
-// Writes down which samples a rank trained on, for tests that count them: one line per step,
-// `STEP GENERATION LOSS ID ID ...`, in a file of its own for each process.
+// Writes down which samples a rank trained on, for tests that count them, in a file of its own for
+// each process. Two lines per step, each flushed at once:
 //
-// A line is written and flushed before the commit of its step: written after it, the line of a rank
-// that dies in between would be missing although its step is committed. So a step may stand in the
-// files for several generations; what counts are the lines of the highest one, since a step that
-// was committed is never done again.
+//   ids STEP GENERATION ID ID ...   before the gradients are summed
+//   loss STEP GENERATION LOSS       after that, before the commit
+//
+// The ids must stand there before the sum: from then on the others can commit the step without this
+// rank, which may die before it writes another word although its samples count. So a step may stand
+// in the files for several generations; what counts are the lines of the highest one, since a step
+// that was committed is never done again.
 class Recorder {
  public:
   // Errors: INVALID_ARGUMENT when the file cannot be written. An empty prefix records nothing.
@@ -33,20 +36,24 @@ class Recorder {
     return elastic::Status();
   }
 
-  struct Line {
+  struct Step {
     uint64_t step = 0;
     uint32_t generation = 0;
-    double loss = 0;
   };
-  void Write(const Line& line, const std::vector<uint64_t>& ids) {
+  void WriteIds(const Step& at, const std::vector<uint64_t>& ids) {
     if (!file_.is_open()) {
       return;
     }
-    file_ << line.step << ' ' << line.generation << ' ' << line.loss;
+    file_ << "ids " << at.step << ' ' << at.generation;
     for (const uint64_t id : ids) {
       file_ << ' ' << id;
     }
     file_ << std::endl;
+  }
+  void WriteLoss(const Step& at, double loss) {
+    if (file_.is_open()) {
+      file_ << "loss " << at.step << ' ' << at.generation << ' ' << loss << std::endl;
+    }
   }
 
  private:
