@@ -72,13 +72,6 @@ StatusOr<UniqueFd> NewSocket(const SocketAddress& address) {
 
 }  // namespace
 
-void UniqueFd::Reset(int fd) {
-  if (fd_ >= 0) {
-    close(fd_);
-  }
-  fd_ = fd;
-}
-
 StatusOr<Listener> Listen(const std::string& address) {
   std::optional<SocketAddress> parsed = Parse({.address = address, .port = 0});
   if (!parsed) {

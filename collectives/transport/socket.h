@@ -1,32 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <utility>
+#include <string>
 
 #include "rendezvous/base/ids.h"
 #include "rendezvous/base/status.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
-
-// Owns a descriptor.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    Reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~UniqueFd() { Reset(); }
-
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  void Reset(int fd = -1);
-
- private:
-  int fd_ = -1;
-};
 
 // All sockets here are non-blocking and close-on-exec: a worker's children must not keep its
 // connections open, or its death would reach nobody. A child that forks without exec keeps them all
