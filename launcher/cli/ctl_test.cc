@@ -1,0 +1,123 @@
+#include <catch2/catch.hpp>
+
+#include "launcher/cli/ctl_json.h"
+#include "launcher/cli/ctl_json_writer.h"
+#include "launcher/cli/ctl_table.h"
+
+namespace elastic::internal {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+const Instant kNow = FromNanoseconds(1'000'000'000);
+
+JobView TwoOfThree() {
+  JobView view{.job_id = "run-1", .state = JobState::kEntering};
+  view.wait = {.reason = WaitReason::kEntry, .have = 1, .want = 2, .who = {"rank 1 (b:0)"}};
+  view.wait.until = kNow + 1500ms;
+  view.wait_text = "1 of 2 members have entered; missing: rank 1 (b:0)";
+  view.generation = {{1}, {7}, 0xABCull << 32};
+  view.size = 2;
+  view.np = 3;
+  view.min_np = 2;
+  view.newest = {{{6}, 120}, 0xDEF, 4321};
+  view.hosts = {{.name = "a",
+                 .registered = true,
+                 .counted = true,
+                 .agent = {4},
+                 .slots = 2,
+                 .heartbeat_age = 200ms},
+                {.name = "b", .slots = 1}};
+  WorkerReport member{.incarnation = {{4}, 2},
+                      .pid = 4242,
+                      .life = WorkerLife::kMember,
+                      .held = view.newest,
+                      .entered = true,
+                      .phase = Phase::kInCollective,
+                      .beat_age = 35ms};
+  WorkerReport dead{.incarnation = {{4}, 1},
+                    .slot = 1,
+                    .pid = 4141,
+                    .life = WorkerLife::kDead,
+                    .cause = DeathCause::kExited,
+                    .exit = ExitStatus{.signalled = true, .code = 9}};
+  view.workers = {{0, "a", member}, {-1, "a", dead}};
+  view.resets = {{.from = {5},
+                  .to = {7},
+                  .cause = "rank 1 (a:1) died: signal 9 (SIGKILL)",
+                  .size_before = 3,
+                  .size_after = 2,
+                  .resumed = view.newest,
+                  .answers = 1ms,
+                  .form = 250us}};
+  view.resets_total = 4;
+  return view;
+}
+
+}  // namespace
+
+TEST_CASE("The table shows ranks, hosts, what is waited for and the last resets") {
+  CHECK(StatusTable(TwoOfThree()) ==
+        "job run-1: entering\n"
+        "generation 7 (server 1, roster 00000abc), size 2 (-np 3, --min-np 2)\n"
+        "newest committed state: (6, 120) step 4321\n"
+        "waits: 1 of 2 members have entered; missing: rank 1 (b:0)\n"
+        "\n"
+        "HOST  AGENT  SLOTS  COUNTED  HEARTBEAT AGE\n"
+        "a     4      2      yes      200ms\n"
+        "b     none   1      no       -\n"
+        "\n"
+        "RANK  HOST:SLOT  PID   HEARTBEAT AGE  PHASE          STATE                     HELD\n"
+        "0     a:0        4242  235ms          in_collective  member                    (6, 120) "
+        "step 4321\n"
+        "-     a:1        4141  -              starting       dead: signal 9 (SIGKILL)  none\n"
+        "\n"
+        "last resets (4 in all):\n"
+        "GENERATION  SIZE    FENCED  FORMED  ENTERED  RESUMED             CAUSE\n"
+        "5 -> 7      3 -> 2  1ms     250us   not yet  (6, 120) step 4321  rank 1 (a:1) died: "
+        "signal 9 (SIGKILL)\n");
+}
+
+TEST_CASE("A job without a generation says so") {
+  CHECK_THAT(StatusTable(JobView{.job_id = "x"}), Catch::Contains("no generation yet"));
+}
+
+TEST_CASE("The JSON has the same with units in its keys") {
+  const std::string json = StatusJson(TwoOfThree(), kNow);
+  for (const char* part :
+       {"\"state\": \"entering\"", "\"reason\": \"entry\"", "\"remaining_ms\": 1500.000",
+        "\"generation\": 7", "\"pid\": 4242", "\"incarnation\": \"4.2\"",
+        "\"phase\": \"in_collective\"", "\"heartbeat_age_ms\": 235.000", "\"held\": null",
+        "\"exit\": \"signal 9 (SIGKILL)\"", "\"form_ms\": 0.250", "\"complete\": false",
+        "\"resets_total\": 4", "\"digest\": \"0000000000000def\""}) {
+    INFO(part);
+    CHECK_THAT(json, Catch::Contains(part));
+  }
+}
+
+TEST_CASE("The JSON writer separates, nests and escapes") {
+  JsonWriter json;
+  json.BeginObject("");
+  json.Text("text", "a\"b\\c\n\x01");
+  json.BeginArray("none");
+  json.EndArray();
+  json.BeginArray("some");
+  json.Number("", -1);
+  json.Flag("", true);
+  json.Null("");
+  json.EndArray();
+  json.EndObject();
+  CHECK(json.Take() ==
+        "{\n"
+        "  \"text\": \"a\\\"b\\\\c\\u000a\\u0001\",\n"
+        "  \"none\": [],\n"
+        "  \"some\": [\n"
+        "    -1,\n"
+        "    true,\n"
+        "    null\n"
+        "  ]\n"
+        "}\n");
+}
+
+}  // namespace elastic::internal
