@@ -1,0 +1,498 @@
+// The agent's driver with a real guardian and real processes; the test plays the server.
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "launcher/agent/agent_driver.h"
+#include "launcher/agent/agent_test_support.h"
+
+namespace elastic::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr AgentIncarnation kAgent{5};
+constexpr WorkerIncarnation kWorker[] = {{kAgent, 1}, {kAgent, 2}, {kAgent, 3}};
+
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+    read_end.Reset(ends[0]);
+    write_end.Reset(ends[1]);
+  }
+  UniqueFd read_end, write_end;
+};
+
+// An agent with `slots` workers in this process, and the server's part of its stream.
+class TestAgent {
+ public:
+  struct Setup {
+    std::vector<std::string> command = {ELASTIC_AGENT_TEST_WORKER};
+    int slots = 2;
+    Duration grace_period = 5s;
+    bool read_output = true;
+  };
+  explicit TestAgent(Setup setup) {
+    BlockChildSignal();
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    bootstrap_.job_id = "job";
+    bootstrap_.job_nonce = 99;
+    bootstrap_.host = "here";
+    bootstrap_.slots = setup.slots;
+    bootstrap_.server = "unix:" + folder_.path() + "/rendezvous.sock";
+    bootstrap_.folder = folder_.path();
+    bootstrap_.command = setup.command;
+    bootstrap_.grace_period = setup.grace_period;
+    traces_ = TracesIn(folder_.path());
+    auto guardian = GuardianClient::Fork(bootstrap_.job_id, traces_);
+    REQUIRE(guardian.ok());
+    guardian_ = std::move(*guardian);
+    fcntl(signals_.read_end.get(), F_SETFL, O_NONBLOCK);
+    lines_file_ = folder_.path() + "/output";
+    const UniqueFd file(open(lines_file_.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
+    output_fd_.Reset(
+        fcntl(setup.read_output ? file.get() : stuffed_.write_end.get(), F_DUPFD_CLOEXEC, 3));
+    output_ = std::make_unique<OutputPump>(output_fd_.get(), output_fd_.get());
+    auto driver = AgentDriver::Create({.bootstrap = bootstrap_,
+                                       .traces = traces_,
+                                       .guardian = *guardian_,
+                                       .inbox = inbox_,
+                                       .output = *output_,
+                                       .bootstrap_fd = launcher_.read_end.get(),
+                                       .signals_fd = signals_.read_end.get(),
+                                       .send_report = [this](AgentReport report) {
+                                         const std::lock_guard lock(mutex_);
+                                         report_ = std::move(report);
+                                         came_.notify_all();
+                                       }});
+    REQUIRE(driver.ok());
+    driver_ = std::move(*driver);
+    thread_ = std::thread([this] { exit_code_ = driver_->Run(); });
+  }
+  ~TestAgent() {
+    if (thread_.joinable()) {
+      guardian_->page().kill_at_ns = 1;  // a failed test: nothing may wait
+      Direct([](Directive& directive) { directive.stop = StopMode::kImmediate; });
+      CloseLauncher();
+      thread_.join();
+    }
+    driver_.reset();
+    guardian_.reset();
+    static ProcessList scratch;
+    KillAllDescendants(scratch);
+    stuffed_.read_end.Reset();
+    output_.reset();
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+
+  void Register() { inbox_.Post(LinkRegistered{kAgent}); }
+  // Changes the directive and sends it.
+  void Direct(const std::function<void(Directive&)>& change) {
+    directive_.server = ServerIncarnation{1};
+    directive_.agent = kAgent;
+    ++directive_.sequence;
+    change(directive_);
+    inbox_.Post(LinkDirective{directive_});
+  }
+  void WantSlots(std::vector<int32_t> slots) {
+    Direct([&](Directive& directive) { directive.slots = slots; });
+  }
+  AgentReport WaitFor(const std::function<bool(const AgentReport&)>& condition) {
+    std::unique_lock lock(mutex_);
+    if (!came_.wait_for(lock, kPatience, [&] { return report_ && condition(*report_); })) {
+      lock.unlock();
+      FAIL("the report did not come; the workers said:\n" << Lines());
+    }
+    return *report_;
+  }
+  AgentReport WaitForReady(size_t count) {
+    return WaitFor([&](const AgentReport& report) {
+      return std::ranges::count_if(report.workers, [](const WorkerReport& worker) {
+               return worker.joined;
+             }) == static_cast<long>(count);
+    });
+  }
+  // Forms generation 1 of the workers of `report` and waits until all have entered.
+  Roster Install(const AgentReport& report) {
+    Roster roster;
+    roster.id = {ServerIncarnation{1}, GenerationNumber{1}, 0};
+    for (const WorkerReport& worker : report.workers) {
+      RosterEntry& entry = roster.entries.emplace_back();
+      entry.incarnation = worker.incarnation;
+      entry.rank = static_cast<int32_t>(roster.entries.size()) - 1;
+      entry.host = "here";
+      entry.slot = worker.slot;
+      entry.data = worker.data;
+    }
+    roster.id.roster_digest = RosterDigest(roster);
+    Direct([&](Directive& directive) { directive.installed = roster; });
+    return roster;
+  }
+  int WaitForEnd() {
+    thread_.join();
+    return exit_code_;
+  }
+  void CloseLauncher() { launcher_.write_end.Reset(); }
+  std::string Lines() const {
+    std::ostringstream text;
+    text << std::ifstream(lines_file_).rdbuf();
+    return text.str();
+  }
+  void FinishOutput() { output_->Finish(2s); }
+  const std::string& folder() const { return folder_.path(); }
+  GuardianClient& guardian() { return *guardian_; }
+  const char* socket() const { return traces_.worker_socket; }
+  UniqueFd& stuffed_reader() { return stuffed_.read_end; }
+
+ private:
+  TemporaryFolder folder_;
+  AgentBootstrap bootstrap_;
+  Traces traces_;
+  std::unique_ptr<GuardianClient> guardian_;
+  Pipe launcher_, signals_, stuffed_;
+  std::string lines_file_;
+  UniqueFd output_fd_;
+  std::unique_ptr<OutputPump> output_;
+  Inbox inbox_;
+  std::unique_ptr<AgentDriver> driver_;
+  Directive directive_;
+  std::thread thread_;
+  int exit_code_ = -1;
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::optional<AgentReport> report_;
+};
+
+const WorkerReport* Of(const AgentReport& report, WorkerIncarnation incarnation) {
+  const auto found = std::ranges::find(report.workers, incarnation, &WorkerReport::incarnation);
+  return found == report.workers.end() ? nullptr : &*found;
+}
+
+bool IsDead(const AgentReport& report, WorkerIncarnation incarnation) {
+  const WorkerReport* worker = Of(report, incarnation);
+  return worker != nullptr && worker->life == WorkerLife::kDead;
+}
+
+std::vector<std::string> Command(const std::string& mode) {
+  return {ELASTIC_AGENT_TEST_WORKER, mode};
+}
+
+// Two members in generation 1.
+struct Pair {
+  explicit Pair(TestAgent& agent) {
+    agent.Register();
+    agent.WantSlots({0, 1});
+    roster = agent.Install(agent.WaitForReady(2));
+    entered = agent.WaitFor([](const AgentReport& report) {
+      return std::ranges::count_if(report.workers, &WorkerReport::entered) == 2;
+    });
+  }
+  pid_t pid(int index) const { return static_cast<pid_t>(Of(entered, kWorker[index])->pid); }
+  Roster roster;
+  AgentReport entered;
+};
+
+TEST_CASE("AgentSpawnsWorkersMovesThemIntoAGenerationAndReportsThatTheyEntered") {
+  TestAgent agent({});
+  const Pair pair(agent);
+  CHECK(pair.entered.installed == pair.roster.id);
+  for (const WorkerReport& worker : pair.entered.workers) {
+    CHECK(worker.life == WorkerLife::kMember);
+    CHECK(worker.word.generation.value == 1);
+    CHECK(worker.generation == pair.roster.id);
+  }
+  CHECK(pair.entered.copies.valid());
+}
+
+TEST_CASE("DeathOfAWorkerFencesItsNeighbourRingsItAndIsReportedWithBothWords") {
+  TestAgent agent({});
+  const Pair pair(agent);
+  REQUIRE(kill(pair.pid(0), SIGKILL) == 0);
+  const AgentReport report =
+      agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
+  const WorkerReport* const neighbour = Of(report, kWorker[1]);
+  REQUIRE(neighbour != nullptr);
+  CHECK(neighbour->word.fenced);
+  CHECK(neighbour->life == WorkerLife::kMember);
+  CHECK(Of(report, kWorker[0])->word.final_after_fence());
+  CHECK(Of(report, kWorker[0])->held.version == StateVersion{GenerationNumber{1}, 1});
+  CHECK(report.marks == std::vector<Mark>{{GenerationNumber{1}, kWorker[0]}});
+  const AgentReport reaped =
+      agent.WaitFor([](const AgentReport& came) { return Of(came, kWorker[0])->exit.has_value(); });
+  CHECK(Of(reaped, kWorker[0])->exit == ExitStatus{true, SIGKILL});
+  CHECK(Of(reaped, kWorker[0])->cause == DeathCause::kOwnerDied);
+}
+
+TEST_CASE("StoppedWorkerIsLostAtItsFirstMissedBeatAndKilled") {
+  TestAgent agent({});
+  const Pair pair(agent);
+  const Instant began = Now();
+  REQUIRE(kill(pair.pid(1), SIGSTOP) == 0);
+  const AgentReport report =
+      agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[1]); });
+  CHECK(Now() - began < 1s);
+  CHECK(Of(report, kWorker[1])->cause == DeathCause::kStopped);
+  CHECK(Of(report, kWorker[0])->word.fenced);
+  CHECK(AllGoneWithin(1s, {pair.pid(1)}));
+}
+
+TEST_CASE("FramesSentBeforeTheExitAreReadBeforeTheExitIsReported") {
+  TestAgent agent({.command = Command("finish")});
+  agent.Register();
+  agent.WantSlots({0, 1});
+  agent.Install(agent.WaitForReady(2));
+  const AgentReport report = agent.WaitFor(
+      [](const AgentReport& came) { return IsDead(came, kWorker[0]) && IsDead(came, kWorker[1]); });
+  for (int i : {0, 1}) {
+    REQUIRE(Of(report, kWorker[i])->finished.has_value());
+    CHECK(Of(report, kWorker[i])->finished->step == 17);
+  }
+}
+
+TEST_CASE("AccusationsAreReportedWithTheirGeneration") {
+  TestAgent agent({.command = Command("accuse")});
+  const Pair pair(agent);
+  const AgentReport report = agent.WaitFor([](const AgentReport& came) {
+    const WorkerReport* worker = Of(came, kWorker[0]);
+    return worker != nullptr && !worker->accusations.empty();
+  });
+  CHECK(Of(report, kWorker[0])->accusations ==
+        std::vector<Accusation>{{pair.roster.id, kWorker[1]}});
+}
+
+TEST_CASE("StateOfADeadWorkerIsServedUntilItIsForgotten") {
+  TestAgent agent({});
+  const Pair pair(agent);
+  REQUIRE(kill(pair.pid(0), SIGKILL) == 0);
+  const AgentReport report = agent.WaitFor([](const AgentReport& came) {
+    return IsDead(came, kWorker[0]) && Of(came, kWorker[0])->exit.has_value();
+  });
+  auto context = Context::Create({.listen_address = "127.0.0.1",
+                                  .job_id = "job",
+                                  .job_nonce = 99,
+                                  .self = WorkerIncarnation{AgentIncarnation{6}, 1}});
+  REQUIRE(context.ok());
+  Roster successor = pair.roster;
+  successor.id.number = GenerationNumber{2};
+  RosterEntry holder;
+  holder.role = Role::kCopy;
+  holder.incarnation = kWorker[0];
+  holder.data = report.copies;
+  const auto fetch = [&](std::vector<std::byte>& memory) {
+    std::optional<StatusOr<Held>> result;
+    (*context)->Fetch(
+        successor, holder,
+        [&](const Context::Offer& offer) {
+          memory.resize(offer.bytes);
+          (*context)->AcceptOffer(memory);
+        },
+        [&](const StatusOr<Held>& held) { result = held; });
+    for (const Instant end = Now() + kPatience; !result && Now() < end;) {
+      pollfd ready{(*context)->event_fd(), POLLIN, 0};
+      poll(&ready, 1, 100);
+      (*context)->Progress();
+    }
+    REQUIRE(result.has_value());
+    return *result;
+  };
+  std::vector<std::byte> memory;
+  const StatusOr<Held> held = fetch(memory);
+  REQUIRE(held.ok());
+  CHECK(*held == Of(report, kWorker[0])->held);
+  CHECK(std::string(reinterpret_cast<const char*>(memory.data())) == "the committed state");
+
+  agent.Direct([](Directive& directive) { directive.forget = {kWorker[0]}; });
+  agent.WaitFor([](const AgentReport& came) { return Of(came, kWorker[0]) == nullptr; });
+  CHECK(fetch(memory).status().code() == StatusCode::kUnavailable);
+}
+
+TEST_CASE("WorkerBehindAWrapperIsKnownByItsAncestorsAndAnOrphanByItsMark") {
+  const std::string worker = ELASTIC_AGENT_TEST_WORKER;
+  const std::string script =
+      GENERATE_COPY(worker + " & wait", "setsid sh -c '" + worker + " & wait' & wait",
+                    // The middle process ends, so that the worker's parent is the guardian.
+                    "(setsid " + worker + " & ); exec tail -f /dev/null");
+  TestAgent agent({.command = {"/bin/sh", "-c", script}});
+  const Pair pair(agent);
+  CHECK(pair.entered.workers.size() == 2);
+}
+
+TEST_CASE("FrameThatIsNoneIsRefusedWithAMessageAndTheAgentGoesOn") {
+  TestAgent agent({.command = Command("garbage"), .slots = 1});
+  agent.Register();
+  agent.WantSlots({0});
+  agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
+  CHECK_THAT(agent.Lines(), Catch::Contains("[here:0]<stdout>:refused: ") &&
+                                Catch::Contains("[here:0]<stdout>:closed"));
+}
+
+TEST_CASE("ReadinessWithoutTheOwnerMutexIsRefused") {
+  TestAgent agent({.command = Command("hasty"), .slots = 1});
+  agent.Register();
+  agent.WantSlots({0});
+  agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
+  CHECK_THAT(agent.Lines(), Catch::Contains("refused: READY before the owner mutex"));
+}
+
+TEST_CASE("SecondConnectionOfASlotIsRefused") {
+  TestAgent agent({.command = Command("twice"), .slots = 1});
+  agent.Register();
+  agent.WantSlots({0});
+  agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
+  CHECK_THAT(agent.Lines(), Catch::Contains("one process per slot may use the runtime"));
+}
+
+TEST_CASE("ProcessThatTheAgentDidNotStartIsRefused") {
+  TestAgent agent({.slots = 1});
+  agent.Register();
+  agent.WantSlots({0});
+  agent.WaitForReady(1);
+  const UniqueFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, agent.socket(), sizeof address.sun_path);
+  REQUIRE(connect(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  local::Hello hello{};
+  hello.version_min = hello.version_max = 1;
+  std::strcpy(hello.job_id, "job");
+  const local::Frame frame = local::MakeFrame(local::FrameKind::kHello, hello);
+  REQUIRE(send(socket_fd.get(), frame.data(), frame.size(), 0) ==
+          static_cast<ssize_t>(frame.size()));
+  local::Frame answer(4096);
+  pollfd readable{socket_fd.get(), POLLIN, 0};
+  REQUIRE(poll(&readable, 1, 5000) == 1);
+  answer.resize(static_cast<size_t>(recv(socket_fd.get(), answer.data(), answer.size(), 0)));
+  REQUIRE(local::CheckFrame(answer).value() == local::FrameKind::kRefused);
+  CHECK_THAT(local::BodyOf<local::Refused>(answer)->message,
+             Catch::Contains("was not started by this agent"));
+}
+
+TEST_CASE("LauncherThatIsGoneStopsTheWorkersAndEndsTheAgent") {
+  TestAgent agent({});
+  const Pair pair(agent);
+  agent.CloseLauncher();
+  CHECK(agent.WaitForEnd() == 0);
+  CHECK(AllGoneWithin(Duration(0), {pair.pid(0), pair.pid(1)}));
+}
+
+TEST_CASE("WorkersThatIgnoreTheStopAreKilledAfterTheGracePeriod") {
+  const TemporaryFolder folder;
+  const std::string fifo = folder.path() + "/ready";
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  const UniqueFd ready(open(fifo.c_str(), O_RDWR | O_CLOEXEC));
+  TestAgent agent({.command = {"/bin/sh", "-c",
+                               "trap '' TERM; echo ready > " + fifo + "; exec tail -f /dev/null"},
+                   .slots = 1,
+                   .grace_period = 300ms});
+  agent.Register();
+  agent.WantSlots({0});
+  const AgentReport report =
+      agent.WaitFor([](const AgentReport& came) { return came.workers.size() == 1; });
+  REQUIRE(ReadLine(ready.get()) == "ready");
+  const Instant began = Now();
+  agent.CloseLauncher();
+  CHECK(agent.WaitForEnd() == 0);
+  CHECK(Now() - began >= 300ms);
+  CHECK(Now() - began < 1500ms);
+  CHECK(AllGoneWithin(Duration(0), {static_cast<pid_t>(report.workers[0].pid)}));
+}
+
+TEST_CASE("AgentWhoseGuardianDiesOrStopsKillsTheWorkersAndEndsWithinTwoSeconds") {
+  TestAgent agent({});
+  const Pair pair(agent);
+  const int signal = GENERATE(SIGKILL, SIGSTOP);
+  const Instant began = Now();
+  REQUIRE(kill(agent.guardian().pid(), signal) == 0);
+  CHECK(agent.WaitForEnd() == kAgentExitGuardianLost);
+  static ProcessList scratch;
+  if (signal == SIGSTOP) {
+    kill(agent.guardian().pid(), SIGKILL);  // as ~GuardianClient does after its limit
+  }
+  CHECK(KillAllDescendants(scratch));
+  CHECK(AllGoneWithin(Duration(0), {pair.pid(0), pair.pid(1)}));
+  CHECK(Now() - began < 2s);
+}
+
+TEST_CASE("OutputThatNobodyReadsDoesNotHoldUpAFence") {
+  // The workers themselves say nothing, or they would wait for the reader, as they should.
+  const std::string worker = ELASTIC_AGENT_TEST_WORKER;
+  TestAgent agent(
+      {.command = {"/bin/sh", "-c", worker + " chatter & exec " + worker + " > /dev/null"},
+       .read_output = false});
+  const Pair pair(agent);
+  const Instant began = Now();
+  REQUIRE(kill(pair.pid(0), SIGKILL) == 0);
+  agent.WaitFor([](const AgentReport& came) {
+    return IsDead(came, kWorker[0]) && Of(came, kWorker[1])->word.fenced;
+  });
+  CHECK(Now() - began < 500ms);
+}
+
+TEST_CASE("OutputComesLineByLineWithTheRankAndLosesNothing") {
+  TestAgent agent({.command = {"/bin/sh", "-c",
+                               "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; echo error $i >&2; "
+                               "done; printf 'no newline'"},
+                   .slots = 3});
+  agent.Register();
+  agent.WantSlots({0, 1, 2});
+  agent.WaitFor([](const AgentReport& came) {
+    return came.workers.size() >= 3 &&
+           std::ranges::all_of(kWorker, [&](WorkerIncarnation one) { return IsDead(came, one); });
+  });
+  agent.Direct([](Directive& directive) { directive.stop = StopMode::kImmediate; });
+  agent.CloseLauncher();
+  agent.WaitForEnd();
+  agent.FinishOutput();
+  std::istringstream lines(agent.Lines());
+  std::map<std::string, int> counts;
+  for (std::string line; std::getline(lines, line);) {
+    ++counts[line];
+  }
+  for (int slot = 0; slot < 3; ++slot) {
+    const std::string label = "[here:" + std::to_string(slot) + "]";
+    for (int i = 1; i <= 9; ++i) {
+      CHECK(counts[label + "<stdout>:line " + std::to_string(i)] >= 1);
+      CHECK(counts[label + "<stderr>:error " + std::to_string(i)] >= 1);
+    }
+    CHECK(counts[label + "<stdout>:no newline"] >= 1);
+  }
+}
+
+TEST_CASE("CommandThatIsNotFoundIsReportedAsAnErrorOfTheCommand") {
+  TestAgent agent({.command = {"no-such-program-of-elastic"}, .slots = 1});
+  agent.Register();
+  agent.WantSlots({0});
+  const AgentReport report =
+      agent.WaitFor([](const AgentReport& came) { return came.spawn_error.has_value(); });
+  CHECK_THAT(*report.spawn_error,
+             Catch::Contains("no-such-program-of-elastic") && Catch::Contains("not found"));
+}
+
+TEST_CASE("TwentyLivesOfAnAgentLeaveNoDescriptorProcessOrFile") {
+  const size_t before = OpenDescriptors("self");
+  for (int life = 0; life < 20; ++life) {
+    TestAgent agent({});
+    agent.Register();
+    agent.WantSlots({0, 1});
+    agent.WaitForReady(2);
+    agent.CloseLauncher();
+    CHECK(agent.WaitForEnd() == 0);
+  }
+  CHECK(OpenDescriptors("self") == before);
+  CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+}  // namespace
+}  // namespace elastic::internal
