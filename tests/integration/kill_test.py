@@ -2,6 +2,7 @@
 
 import collections
 import os
+import signal
 import sys
 import time
 
@@ -69,10 +70,12 @@ def _one_kill(context, number):
         watched = {rank: pages.Page(job, pid) for rank, pid in pids.items()}
         victim = watched[context.random.randrange(4)]
         if target == pages.ENTERING:
+            # Entering takes a millisecond or two. It takes until the first missed beat of a member
+            # that is stopped, since that one can't answer its new edges.
+            stopped, entering = [p for p in watched.values() if p is not victim][:2]
+            stopped.target.send(signal.SIGSTOP)
             victim.target.send()
-            hit.append(victim)
-            others = [p for p in watched.values() if p is not victim]
-            hit.append(_kill_in_phase(others, target, 2))
+            hit += [victim, stopped, _kill_in_phase([entering], target, 2)]
         elif target == pages.RESTORING:
             victim.target.send()
             hit.append(victim)
