@@ -28,14 +28,14 @@ using elastic::internal::StatusCode;
 using elastic::internal::StrCat;
 
 // The one object of a process: a C interface has no handle to hang it on, and a process has one
-// rank (design section 7).
+// rank (design section 7). Never destroyed, so that nothing of ours runs at exit.
 struct Process {
   std::unique_ptr<Session> session;
   std::string incarnation;
   pid_t pid = 0;
   bool inside_run = false;
 };
-Process process;
+Process& process = *new Process;
 
 thread_local std::string last_error;
 thread_local elastic_status last_status = ELASTIC_OK;
@@ -121,6 +121,12 @@ elastic_status AsMember(const char* name, const elastic_call_options* options, C
   return Remember(call(*deadline));
 }
 
+// Also left by an exception of the program's that passes through.
+struct InsideRun {
+  InsideRun() { process.inside_run = true; }
+  ~InsideRun() { process.inside_run = false; }
+};
+
 std::optional<elastic::internal::Membership> MembershipFor(const char* name) {
   if (Status status = CheckInitialised(); !status.ok()) {
     Remember(status);
@@ -162,22 +168,6 @@ Status CheckReduction(const void* in, const void* out, size_t count, elastic_dat
 }  // namespace
 
 extern "C" {
-
-const char* elastic_status_name(elastic_status status) {
-  switch (status) {
-    case ELASTIC_OK: return "OK";
-    case ELASTIC_INVALID_ARGUMENT: return "INVALID_ARGUMENT";
-    case ELASTIC_DEADLINE_EXCEEDED: return "DEADLINE_EXCEEDED";
-    case ELASTIC_RESOURCE_EXHAUSTED: return "RESOURCE_EXHAUSTED";
-    case ELASTIC_FAILED_PRECONDITION: return "FAILED_PRECONDITION";
-    case ELASTIC_ABORTED: return "ABORTED";
-    case ELASTIC_INTERNAL: return "INTERNAL";
-    case ELASTIC_UNAVAILABLE: return "UNAVAILABLE";
-    case ELASTIC_DATA_LOSS: return "DATA_LOSS";
-    case ELASTIC_NOT_A_MEMBER: return "NOT_A_MEMBER";
-  }
-  return "UNKNOWN";
-}
 
 const char* elastic_last_error(void) { return last_error.c_str(); }
 elastic_status elastic_last_status(void) { return last_status; }
@@ -359,7 +349,7 @@ elastic_status elastic_run(elastic_function function, void* user) {
   if (process.inside_run) {
     return Remember(FailedPreconditionError("elastic_run inside elastic_run: call it once"));
   }
-  process.inside_run = true;
+  const InsideRun inside;
   elastic_status own = ELASTIC_OK;
   std::string own_error;
   const Status status = elastic::internal::RunLoop(*process.session, [&] {
@@ -369,7 +359,6 @@ elastic_status elastic_run(elastic_function function, void* user) {
            : own == ELASTIC_ABORTED ? elastic::internal::Verdict::kAborted
                                     : elastic::internal::Verdict::kFailed;
   });
-  process.inside_run = false;
   const bool failed = !status.ok() && status.code() == StatusCode::kCancelled;
   return failed ? Remember(own, own_error) : Remember(status);
 }

@@ -29,8 +29,7 @@ Member::Member(Parts parts)
 
 Member::~Member() = default;
 
-// ---- the core
-// ------------------------------------------------------------------------------------
+// ---- the core ----------------------------------------
 
 // A Cas is followed by a look at the word before anything else, so its actions go to the front.
 void Member::Feed(const WorkerEvent& event) {
@@ -150,8 +149,7 @@ const Member::Wires* Member::WiresOf(const GenerationId& generation) {
   return complete ? &found->second : nullptr;
 }
 
-// ---- what the runtime's thread hears
-// -------------------------------------------------------------
+// ---- what the runtime's thread hears ----------------------------------------
 
 void Member::WordMayHaveChanged() {
   MutexLock lock(mutex_);

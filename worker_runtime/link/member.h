@@ -42,7 +42,7 @@ class Member final : public StateSource {
   // Where peers reach this worker; before the threads start.
   void SetDataEndpoint(Endpoint data) { data_ = std::move(data); }
 
-  // ---- R --------------------------------------------------------------------------------------
+  // ---- R ----------------------------------------
   // Rereads the commit word and tells the core; the bell is drained if it had nothing to say.
   void WordMayHaveChanged();
   void RosterCame(Roster roster);
@@ -74,7 +74,7 @@ class Member final : public StateSource {
   Answer Offer(const GenerationId& generation, WorkerIncarnation whose) override;
   void Done(const GenerationId& generation, WorkerIncarnation asker) override;
 
-  // ---- U: as in Session -----------------------------------------------------------------------
+  // ---- U: as in Session ----------------------------------------
   using Deadline = Session::Deadline;
   void UseState(std::unique_ptr<StateMemory> memory);
   bool joined();
@@ -86,9 +86,9 @@ class Member final : public StateSource {
   Status Commit(uint64_t step, Deadline deadline);
   Status Finish(Deadline deadline);
   bool done();
-  // Runs one operation on the program's communicator, with its phase and its errors.
+  // Runs one operation on the program's communicator, stamped as `phase`, and handles its errors.
   template <class Operation>
-  Status Collective(Operation operation);
+  Status Collective(Operation operation, Phase phase = Phase::kInCollective);
 
  private:
   // The connections of one generation. Shared by the table and the thread that is inside an
@@ -131,7 +131,7 @@ class Member final : public StateSource {
   // U is back in the runtime: `next` is free for a transfer, and a new call may be opened.
   void Park(bool parked) REQUIRES_LOCK(mutex_);
   void SetProgramPhase(Phase phase) REQUIRES_LOCK(mutex_);
-  StatusOr<std::shared_ptr<Communicator>> BeginCollective();
+  StatusOr<std::shared_ptr<Communicator>> BeginCollective(Phase phase);
   Status EndCollective(const Communicator& communicator, const Status& status);
 
   const Parts parts_;
@@ -160,8 +160,8 @@ class Member final : public StateSource {
 };
 
 template <class Operation>
-Status Member::Collective(Operation operation) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> communicator, BeginCollective());
+Status Member::Collective(Operation operation, Phase phase) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> communicator, BeginCollective(phase));
   const Status status = operation(*communicator);
   return EndCollective(*communicator, status);
 }

@@ -95,8 +95,7 @@ Status Member::CallStatus() {
   return call_ && !call_over_ ? OkStatus() : GenerationIsOver();
 }
 
-// ---- join
-// ----------------------------------------------------------------------------------------
+// ---- join ----------------------------------------
 
 Status Member::Join(Deadline deadline) {
   while (true) {
@@ -156,7 +155,7 @@ Status Member::Synchronise(Deadline deadline) {
   if (!first) {
     return OkStatus();
   }
-  const Status synchronised = Collective([&](Communicator& communicator) -> Status {
+  const auto take_first_state = [&](Communicator& communicator) -> Status {
     uint64_t bytes = source.size();
     RETURN_IF_ERROR(communicator.Broadcast(&bytes, sizeof bytes, 0, {}, deadline).status());
     if (bytes != source.size()) {
@@ -171,13 +170,12 @@ Status Member::Synchronise(Deadline deadline) {
       std::copy(source.begin(), source.end(), target.begin());
     }
     return communicator.Broadcast(target.data(), target.size(), 0, {}, deadline).status();
-  });
-  RETURN_IF_ERROR(synchronised);
+  };
+  RETURN_IF_ERROR(Collective(take_first_state, Phase::kRestoring));
   return Commit(0, deadline);
 }
 
-// ---- commit
-// --------------------------------------------------------------------------------------
+// ---- commit ----------------------------------------
 
 // The digest is taken before the word says `committing`: while it does, a fence waits for it (P5).
 Status Member::Commit(uint64_t step, Deadline deadline) {
@@ -258,8 +256,7 @@ void Member::PublishCommit() {
   FeedFromProgram(worker_event::CopyDone{commit_.state});
 }
 
-// ---- finish
-// --------------------------------------------------------------------------------------
+// ---- finish ----------------------------------------
 
 Status Member::Finish(Deadline deadline) {
   MutexLock lock(mutex_);
@@ -284,17 +281,16 @@ Status Member::Finish(Deadline deadline) {
                  : OutOfTime("waiting for the other members to finish");
 }
 
-// ---- collectives
-// ---------------------------------------------------------------------------------
+// ---- collectives ----------------------------------------
 
-StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective() {
+StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective(Phase phase) {
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(CallStatus());
   const Wires* wires = WiresOf(call_->id);
   if (wires == nullptr) {
     return GenerationIsOver();
   }
-  SetProgramPhase(Phase::kInCollective);
+  SetProgramPhase(phase);
   return wires->program;
 }
 

@@ -147,8 +147,7 @@ void RuntimeThread::OnBeat() {
   }
 }
 
-// ---- the agent
-// -----------------------------------------------------------------------------------
+// ---- the agent ----------------------------------------
 
 void RuntimeThread::OnFrames() {
   while (true) {
@@ -198,8 +197,7 @@ void RuntimeThread::OnFrame(const local::Frame& frame) {
   }
 }
 
-// ---- work of the data plane
-// ----------------------------------------------------------------------
+// ---- work of the data plane ----------------------------------------
 
 void RuntimeThread::DoLinkWork() {
   // Carrying out one piece may give the next: a mesh without edges is complete at once.

@@ -24,7 +24,7 @@ class WorkerPage {
   WorkerPage(const WorkerPage&) = delete;
   WorkerPage& operator=(const WorkerPage&) = delete;
 
-  // ---- commit word: any thread ---------------------------------------------------------------
+  // ---- commit word: any thread ----------------------------------------
   CommitWord word() const;
   // The full name of the generation that `word` names; invalid when its slot says otherwise.
   GenerationId IdentityOf(CommitWord word) const;
@@ -32,7 +32,7 @@ class WorkerPage {
   // for the caller to reread.
   void CompareExchange(CommitWord from, CommitWord to, const GenerationId& generation);
 
-  // ---- held: one writer at a time ------------------------------------------------------------
+  // ---- held: one writer at a time ----------------------------------------
   Held held() const;
   struct Place {
     size_t offset = 0;  // in the state's memfd
@@ -40,7 +40,7 @@ class WorkerPage {
   };
   void PublishHeld(const Held& held, Place place);
 
-  // ---- life: the runtime's thread ------------------------------------------------------------
+  // ---- life: the runtime's thread ----------------------------------------
   // Initialises the robust mutex and locks it for the calling thread: its death rings the agent.
   Status LockOwner();
   // Unlocks it on purpose: what follows is an orderly exit.
