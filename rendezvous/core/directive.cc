@@ -32,7 +32,7 @@ Orders Membership::State::OrdersFor(int index, const std::vector<int32_t>& slots
   }
   directive.closed = closed;
   directive.slots = slots;
-  directive.spawn_allowed = SpawnAllowed();
+  directive.spawn_allowed = SlotFree(index, slots) && SpawnAllowed();
   for (auto at = workers.lower_bound({host.agent, 0});
        at != workers.end() && at->first.agent == host.agent; ++at) {
     const Worker& worker = at->second;
@@ -75,6 +75,18 @@ bool Membership::State::SpawnAllowed() const {
                       : all_entered || now >= installed_at + kSpawnHold;
 }
 
+// An agent may start a process only in a slot that this server knows to be free. Else, by the
+// permission of quieter times, it would replace a dead worker before the survivors have re-formed,
+// or run a program again that has just ended well.
+bool Membership::State::SlotFree(int index, const std::vector<int32_t>& slots) const {
+  const AgentIncarnation agent = hosts[static_cast<size_t>(index)].agent;
+  return std::ranges::any_of(slots, [&](int32_t slot) {
+    return std::none_of(workers.lower_bound({agent, 0}), workers.end(), [&](const auto& entry) {
+      return entry.first.agent == agent && entry.second.report.slot == slot && !entry.second.dead();
+    });
+  });
+}
+
 // Which slots should have a live worker, so that -np of them run. Slots that have one keep it; free
 // ones are filled in the order in which the user named the hosts, so that a lost worker is replaced
 // in its own slot before a spare one is used.
@@ -84,14 +96,16 @@ std::vector<std::vector<int32_t>> Membership::State::WantedSlots() const {
   if (installed) {
     for (const auto& [id, worker] : workers) {
       const auto host = static_cast<size_t>(worker.host);
-      if (!worker.dead() && id.agent == hosts[host].agent && !removed.contains(id)) {
+      // A silent member that raised no mark (P20) still trains.
+      const bool lives = Reachable(worker) || (installed->Find(id) != nullptr && !Marked(id));
+      if (!worker.dead() && lives && !removed.contains(id)) {
         count += wanted[host].insert(worker.report.slot).second ? 1 : 0;
       }
     }
   }
   for (size_t host = 0; host < hosts.size(); ++host) {
     // Before the first generation the plan does not depend on who registers first.
-    const bool available = installed ? hosts[host].connection.has_value()
+    const bool available = installed ? hosts[host].connection && !Silent(hosts[host])
                                      : !hosts[host].start_failure || hosts[host].connection;
     for (int32_t slot = 0; available && slot < hosts[host].spec.slots && count < spec.np; ++slot) {
       count += wanted[host].insert(slot).second ? 1 : 0;
@@ -125,7 +139,9 @@ bool Membership::State::EndedFirstRound(int host, int32_t slot) const {
 // A dead worker's entry and memory may go once its exit is counted and its copy is of no use: off
 // the line, or older than what enough hosts hold.
 bool Membership::State::Forgettable(const Worker& worker) const {
-  return worker.dead() && worker.exit_counted && !worker.copy_dropped && !CopyNeeded(worker);
+  // The first round is judged as a whole, so its dead are kept until it is over.
+  return worker.dead() && worker.exit_counted && !worker.copy_dropped && !CopyNeeded(worker) &&
+         (installed || ending);
 }
 
 bool Membership::State::CopyNeeded(const Worker& worker) const {
@@ -164,7 +180,8 @@ void Membership::State::PublishChanges() {
     }
     Orders orders = OrdersFor(index, slots[i]);
     const bool changed = !host.told || !SameOrders(*host.told, orders);
-    const bool beat_due = reported_now && now >= host.told_at + kAgentBeatInterval / 2;
+    // An agent that stops ends once its last report is acknowledged: that is never put off.
+    const bool beat_due = reported_now && (ending || now >= host.told_at + kAgentBeatInterval / 2);
     if (changed || beat_due) {
       for (const WorkerIncarnation& gone : orders.directive.forget) {
         host.forgotten.insert(gone);

@@ -19,7 +19,12 @@ Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<JournalRecord> restored,
                          Instant start)
-    : spec(std::move(job)), incarnation(own), started(start), now(start) {
+    : spec(std::move(job)),
+      incarnation(own),
+      started(start),
+      now(start),
+      stepped(start),
+      judges_from(start) {
   ELASTIC_CHECK(spec.np >= 1);
   ELASTIC_CHECK(spec.min_np >= 1 && spec.min_np <= spec.np);
   for (const HostSpec& host : spec.hosts) {
@@ -54,6 +59,12 @@ Membership::~Membership() = default;
 Actions Membership::Step(Instant now, const Event& event) {
   State& state = *state_;
   state.now = std::max(state.now, now);
+  if (state.now - state.stepped > 2 * kAgentBeatInterval) {
+    // With agents that beat, a gap means that this server was stopped, or that all are silent. What
+    // they sent meanwhile may still lie in the driver's queue, and must be read before judging.
+    state.judges_from = state.now + 2 * kAgentBeatInterval;
+  }
+  state.stepped = state.now;
   state.actions.clear();
   if (state.ended) {
     // Late streams are told why nobody answers them; everything else has no meaning any more.
@@ -82,6 +93,7 @@ void Membership::State::Evaluate() {
   MarkLosses();
   RemoveLateEntrants();
   CloseIfBroken();
+  DismissDrained();
   RecordIfFinished();
   if (!ending && !finished) {
     CheckFirstRound();

@@ -17,6 +17,14 @@ void Membership::State::FormFirst() {
   if (relearn && !all_spoke && now < started + spec.orphan_limit + kKillAllowance) {
     return;
   }
+  // Somebody is, or was, in a generation that this server knows nothing of. A second first
+  // generation beside it would restart the job from zero (P19).
+  const bool history = std::ranges::any_of(workers, [](const auto& entry) {
+    return entry.second.report.word.generation.value != 0 || entry.second.report.held.valid();
+  });
+  if (history) {
+    return;
+  }
   const std::vector<const Worker*> waiting = Newcomers();
   if (std::ssize(waiting) < spec.np) {
     return;

@@ -33,8 +33,9 @@ Plan Membership::State::Examine() const {
     return plan;
   }
   // Newcomers are taken along only when it cannot go on without them; else they wait for a commit.
+  // Those of a successor that they had not entered yet are newcomers like others.
   if (std::ssize(plan.keep) < spec.min_np) {
-    for (const Worker* worker : Newcomers()) {
+    for (const Worker* worker : AllWaiting()) {
       if (std::ssize(plan.keep) + std::ssize(plan.add) < spec.np &&
           std::ranges::find(plan.keep, worker) == plan.keep.end()) {
         plan.add.push_back(worker);
@@ -104,10 +105,11 @@ bool Membership::State::ExamineMembers(Plan& plan) const {
       wait_for(WaitReason::kFenceAnswers, *worker);
     }
   }
-  for (const Worker* worker : parent_members) {  // drained, perhaps holding the newest version
-    if (!worker->dead() && Reachable(*worker) && !worker->final_word() &&
+  // Drained, perhaps holding the newest version: gone first, so that its copy can be offered.
+  for (const Worker* worker : parent_members) {
+    if (!worker->dead() && Reachable(*worker) &&
         installed->Find(worker->report.incarnation) == nullptr) {
-      wait_for(WaitReason::kCommitting, *worker);
+      wait_for(WaitReason::kFenceAnswers, *worker);
     }
   }
   return plan.wait.reason == WaitReason::kNone;
@@ -208,8 +210,8 @@ bool Membership::State::PreparedAccounted(Plan& plan) const {
   return true;
 }
 
-// P14, P19. Dead workers' copies count like the living; a live worker outside counts only as a
-// newcomer that is taken along, or as a former member.
+// P14, P19. Dead workers' copies count like the living; a live worker outside counts only if it is
+// taken along.
 void Membership::State::ChooseState(Plan& plan) const {
   const GenerationNumber number = installed->id.number;
   const bool began_empty =
@@ -226,8 +228,7 @@ void Membership::State::ChooseState(Plan& plan) const {
     // that began without state has committed: every commit needs all of them (P6, V10).
     nobody_committed = nobody_committed ||
                        (began_empty && member && (word.generation != number || word.commits == 0));
-    if (worker.dead() || member || std::ranges::count(parent_members, &worker) > 0 ||
-        std::ranges::count(plan.add, &worker) > 0) {
+    if (worker.dead() || member || std::ranges::count(plan.add, &worker) > 0) {
       offers.push_back(worker.copy_dropped ? Held{} : worker.report.held);
     }
   }

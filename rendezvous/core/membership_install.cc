@@ -19,9 +19,17 @@ bool Membership::State::Waiting(const Worker& worker) const {
 }
 
 std::vector<const Worker*> Membership::State::Newcomers() const {
+  std::vector<const Worker*> found = AllWaiting();
+  std::erase_if(found, [&](const Worker* worker) {
+    return installed && installed->Find(worker->report.incarnation) != nullptr;
+  });
+  return found;
+}
+
+std::vector<const Worker*> Membership::State::AllWaiting() const {
   std::vector<const Worker*> found;
   for (const auto& [id, worker] : workers) {
-    if (Waiting(worker) && (!installed || installed->Find(id) == nullptr)) {
+    if (Waiting(worker)) {
       found.push_back(&worker);
     }
   }

@@ -19,17 +19,32 @@ void Membership::State::MarkLosses() {
         continue;
       }
       if (worker->dead()) {
-        MarkLost(*worker,
-                 worker->report.exit ? StrCat("died: ", ToString(*worker->report.exit)) : "died");
+        MarkLost(*worker, DeathText(*worker), !worker->report.exit);
       } else if (host.agent.value != 0 && worker->report.incarnation.agent != host.agent) {
         MarkLost(*worker, StrCat("was lost with the agent of host ", host.spec.name));
-      } else if (!host.counted && worker->reported && HostGivenUp(host, counted)) {
+      } else if (!host.counted && HostGivenUp(host, counted) &&
+                 (worker->reported || now >= started + spec.heartbeat_timeout)) {
         MarkLost(*worker,
                  host.stream_ended
                      ? StrCat("was lost: the agent of host ", host.spec.name, " is gone")
                      : StrCat("was lost: host ", host.spec.name, " is silent for ",
                               FormatDuration(spec.heartbeat_timeout), " (--heartbeat-timeout)"));
       }
+    }
+  }
+}
+
+// A drained member stays until all have entered its successor (V6). If that breaks before, its
+// state may be needed: it goes now, and its agent's copy of that state is offered like any other.
+void Membership::State::DismissDrained() {
+  if (!installed || finished || ending || !Broken()) {
+    return;
+  }
+  for (const Worker* worker : parent_members) {
+    const WorkerIncarnation id = worker->report.incarnation;
+    if (!worker->dead() && Reachable(*worker) && installed->Find(id) == nullptr &&
+        removed.insert(id).second) {
+      publish_all = true;
     }
   }
 }
@@ -55,16 +70,18 @@ int Membership::State::MembersCounted() const {
   }));
 }
 
-void Membership::State::MarkLost(const Worker& worker, const std::string& cause) {
+void Membership::State::MarkLost(const Worker& worker, const std::string& cause,
+                                 bool exit_follows) {
   marked.insert(worker.report.incarnation);
   if (installed && installed->Find(worker.report.incarnation) != nullptr) {
-    AddCause(worker, cause);
+    AddCause(worker, cause, exit_follows);
   }
   publish_all = true;
 }
 
 // One cause counts as one reset (P18): everything that breaks one generation is one entry.
-void Membership::State::AddCause(const Worker& worker, const std::string& cause) {
+void Membership::State::AddCause(const Worker& worker, const std::string& cause,
+                                 bool exit_follows) {
   const std::string text = StrCat(NameOf(worker), " ", cause);
   if (resets.empty() || resets.back().view.from != installed->id.number ||
       resets.back().view.to.value != 0) {
@@ -73,16 +90,20 @@ void Membership::State::AddCause(const Worker& worker, const std::string& cause)
     reset.view.size_before = static_cast<int>(members.size());
     reset.view.cause = text;
     reset.cause = worker.report.incarnation;
-    reset.cause_open = worker.dead() && !worker.report.exit;
+    reset.cause_open = exit_follows;
     reset.began = now;
-    resets.push_back(std::move(reset));
-    ++resets_total;
-    if (resets.size() > kResetsKept) {
-      resets.pop_front();
-    }
+    AddReset(std::move(reset));
   } else {
     resets.back().view.cause += "; " + text;
     resets.back().cause_open = false;
+  }
+}
+
+void Membership::State::AddReset(Reset reset) {
+  resets.push_back(std::move(reset));
+  ++resets_total;
+  if (resets.size() > kResetsKept) {
+    resets.pop_front();
   }
 }
 

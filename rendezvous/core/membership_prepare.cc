@@ -78,11 +78,9 @@ void Membership::State::InstallLearned(size_t prepared_index, const Worker& witn
                   .size_after = installed->size()};
     reset.view.resumed = learned_resume;
     reset.began = reset.answered = reset.installed = now;
-    resets.push_back(std::move(reset));
-    ++resets_total;
-    if (resets.size() > kResetsKept) {
-      resets.pop_front();
-    }
+    AddReset(std::move(reset));
+  } else if (!resets.empty() && resets.back().view.to.value == 0) {
+    resets.back().view.from = installed->id.number;  // the loss under way is one of this generation
   }
   PersistNow();
   publish_all = true;

@@ -8,8 +8,7 @@ namespace elastic::internal {
 void Membership::State::OnReported(const AgentReported& event) {
   Host* host = HostOf(event.connection);
   const AgentReport& report = event.report;
-  if (host == nullptr || report.agent != host->agent ||
-      (host->reported && report.sequence <= host->last.sequence)) {
+  if (host == nullptr || report.agent != host->agent || report.sequence <= host->last.sequence) {
     return;  // an older life, or a repeated or late message
   }
   const int index = static_cast<int>(host - hosts.data());
@@ -34,9 +33,11 @@ void Membership::State::OnReported(const AgentReported& event) {
     }
   }
   for (const Mark& mark : report.marks) {
-    // Only after a restart do agents know of losses that this server has not marked itself.
-    if (installed && installed->Find(mark.dead) != nullptr && !Marked(mark.dead)) {
-      MarkLost(*Find(mark.dead), "was lost before this server started");
+    // An agent marks a worker before it can report it dead, and after a restart of the server
+    // agents know of losses that it has not marked itself.
+    if (installed && installed->Find(mark.dead) != nullptr && !Marked(mark.dead) &&
+        !Find(mark.dead)->dead()) {
+      MarkLost(*Find(mark.dead), "is lost", true);
     }
   }
   ForgetAbsent(*host, index);
@@ -95,7 +96,19 @@ void Membership::State::ApplyWorker(const WorkerReport& report, int host) {
   if (worker.dead()) {
     NoteDeath(worker);
     CountExit(worker);
+  } else if (installed && report.word.generation.value != 0 && !Named(worker)) {
+    // A former member whose host was away when the generation went on without it. Its slot is
+    // needed, and nothing that it could still do would count.
+    removed.insert(report.incarnation);
   }
+}
+
+// Some roster that may still matter names it.
+bool Membership::State::Named(const Worker& worker) const {
+  const WorkerIncarnation id = worker.report.incarnation;
+  return (installed && installed->Find(id) != nullptr) || (parent && parent->Find(id) != nullptr) ||
+         std::ranges::any_of(prepared,
+                             [&](const Roster& next) { return next.Find(id) != nullptr; });
 }
 
 // A word that names a prepared successor shows that its boundary was passed: from now on it is the
@@ -134,12 +147,7 @@ void Membership::State::ForgetAbsent(Host& host, int index) {
     worker.copy_dropped = true;
     worker.report.held = {};
     host.forgotten.erase(at->first);
-    const bool named = std::ranges::find(members, &worker) != members.end() ||
-                       std::ranges::find(parent_members, &worker) != parent_members.end() ||
-                       std::ranges::any_of(prepared, [&](const Roster& roster) {
-                         return roster.Find(at->first) != nullptr;
-                       });
-    at = named ? std::next(at) : workers.erase(at);
+    at = Named(worker) ? std::next(at) : workers.erase(at);
   }
   publish_hosts.insert(index);
 }
@@ -174,21 +182,34 @@ void Membership::State::NoteDeath(Worker& worker) {
     return;
   }
   worker.death_noted = true;
-  std::string text = StrCat(NameOf(worker), " died: ", ToString(*report.exit));
+  std::string text = StrCat(NameOf(worker), " ", DeathText(worker));
   if (report.exit->ok() && report.joined) {
-    text = StrCat(NameOf(worker),
-                  " exited with code 0 in mid-training, which counts as a failure: a program ends "
-                  "by returning from elastic::run, or calls elastic_finish before it exits");
-  } else if (!report.joined) {
-    text = StrCat(NameOf(worker), " ended before it joined the job: ", ToString(*report.exit));
+    text +=
+        ", which counts as a failure: a program ends by returning from elastic::run, or calls "
+        "elastic_finish before it exits";
   }
   Say(Severity::kWarning, std::move(text));
   for (Reset& reset : resets) {
     if (reset.cause == report.incarnation && reset.cause_open) {
-      reset.view.cause = StrCat(NameOf(worker), " died: ", ToString(*report.exit));
+      reset.view.cause = StrCat(NameOf(worker), " ", DeathText(worker));
       reset.cause_open = false;
     }
   }
+}
+
+std::string Membership::State::DeathText(const Worker& worker) const {
+  const WorkerReport& report = worker.report;
+  if (report.cause == DeathCause::kStopped) {
+    return "was stopped (state T) and killed";
+  }
+  if (!report.exit) {
+    return "died";
+  }
+  if (!report.joined) {
+    return StrCat("ended before it joined the job: ", ToString(*report.exit));
+  }
+  return report.exit->ok() ? "exited with code 0 in mid-training"
+                           : StrCat("died: ", ToString(*report.exit));
 }
 
 }  // namespace elastic::internal

@@ -96,8 +96,7 @@ struct Ending {
 };
 
 struct Membership::State {
-  State(JobSpec job, ServerIncarnation own, std::optional<JournalRecord> restored,
-        Instant start);
+  State(JobSpec job, ServerIncarnation own, std::optional<JournalRecord> restored, Instant start);
 
   // ---- one file per event --------------------------------------------------------------------
   void OnConnected(const AgentConnected& event);        // membership_connect.cc
@@ -110,6 +109,7 @@ struct Membership::State {
   void Evaluate();
   void UpdateCounted();       // membership_tick.cc
   void MarkLosses();          // membership_loss.cc
+  void DismissDrained();      // membership_loss.cc
   void RemoveLateEntrants();  // membership_loss.cc
   void CloseIfBroken();       // membership_loss.cc
   void RecordIfFinished();    // membership_finish.cc
@@ -132,6 +132,7 @@ struct Membership::State {
   bool Lost(const Worker& worker) const;  // P11: nothing of it can run in a closed generation
   Instant LastHeard(AgentIncarnation agent) const;
   bool Marked(WorkerIncarnation id) const { return marked.contains(id); }
+  bool Named(const Worker& worker) const;
   bool Broken() const;
   bool SourceVanished() const;
   bool AllEntered() const;
@@ -139,15 +140,20 @@ struct Membership::State {
   bool WaitsForSource(const Worker& worker, const StateVersion& resume) const;
   bool HostGivenUp(const Host& host, int members_counted) const;
   bool AccusedHost(const Host& host) const;
-  bool Waiting(const Worker& worker) const;      // may be put into a generation
-  std::vector<const Worker*> Newcomers() const;  // waiting and not a member; by host, then slot
+  bool Silent(const Host& host) const;
+  std::string WhyLost(const Host& host) const;
+  bool Waiting(const Worker& worker) const;       // may be put into a generation
+  std::vector<const Worker*> AllWaiting() const;  // by host, then slot
+  std::vector<const Worker*> Newcomers() const;   // of these, who is in no installed roster
   int MembersCounted() const;
   bool SpawnAllowed() const;
+  bool SlotFree(int host, const std::vector<int32_t>& slots) const;
   std::vector<std::vector<int32_t>> WantedSlots() const;  // per host
   bool EndedFirstRound(int host, int32_t slot) const;
   bool Forgettable(const Worker& worker) const;
   bool CopyNeeded(const Worker& worker) const;
   bool StableBeyond(const StateVersion& version) const;
+  std::string DeathText(const Worker& worker) const;
   std::string NameOf(const Worker& worker) const;  // `rank 2 (127.0.0.2:0, pid 17)`
   Plan Examine() const;                            // membership_form.cc
   bool ExamineMembers(Plan& plan) const;
@@ -170,8 +176,9 @@ struct Membership::State {
   void Emit(Action action) { actions.push_back(std::move(action)); }
   void Say(Severity severity, std::string text) { Emit(Note{severity, std::move(text)}); }
   void PersistNow();
-  void MarkLost(const Worker& worker, const std::string& cause);
-  void AddCause(const Worker& worker, const std::string& cause);
+  void MarkLost(const Worker& worker, const std::string& cause, bool exit_follows = false);
+  void AddCause(const Worker& worker, const std::string& cause, bool exit_follows = false);
+  void AddReset(Reset reset);
   void InstallSuccessor(const Plan& plan);
   bool RemoveBrokenLink();
   bool NoProgress(const Plan& plan);
@@ -196,8 +203,10 @@ struct Membership::State {
   const Instant started;
 
   // ---- state ---------------------------------------------------------------------------------
-  Instant now;
-  Actions actions;  // of the step in progress
+  Instant now;          // may be that of a question between two steps
+  Instant stepped;      // of the newest step
+  Instant judges_from;  // silence before counts for nothing: this server slept itself
+  Actions actions;      // of the step in progress
   std::vector<Host> hosts;
   std::map<WorkerIncarnation, Worker> workers;
   std::map<AgentIncarnation, Instant> heard;  // last contact with each life of an agent

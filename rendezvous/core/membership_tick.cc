@@ -4,16 +4,30 @@
 
 namespace elastic::internal {
 
+bool Membership::State::Silent(const Host& host) const {
+  const bool quiet = now >= LastHeard(host.agent) + spec.heartbeat_timeout;
+  const bool deaf = host.directive_sequence > host.last.acked_directive &&
+                    now >= host.ack_reference + spec.heartbeat_timeout;
+  return now >= judges_from && (quiet || deaf);
+}
+
+std::string Membership::State::WhyLost(const Host& host) const {
+  if (!host.connection) {
+    return StrCat("host ", host.spec.name, " is lost: its agent is gone");
+  }
+  const bool silent = now >= LastHeard(host.agent) + spec.heartbeat_timeout;
+  return StrCat("host ", host.spec.name, silent ? " is silent for " : " acknowledges nothing for ",
+                FormatDuration(spec.heartbeat_timeout),
+                " (--heartbeat-timeout) and is not counted any more");
+}
+
 // P20, P22. A host is counted while its reports come and its acknowledgements follow what it is
 // told: a link that is cut in one direction shows only in the second.
 void Membership::State::UpdateCounted() {
   for (Host& host : hosts) {
     bool counted = host.reported;
     if (host.connection) {
-      const bool silent = now >= LastHeard(host.agent) + spec.heartbeat_timeout;
-      const bool deaf = host.directive_sequence > host.last.acked_directive &&
-                        now >= host.ack_reference + spec.heartbeat_timeout;
-      counted = counted && !silent && !deaf;
+      counted = counted && !Silent(host);
     } else {
       counted = counted && host.stream_ended && !AccusedHost(host) &&
                 now < *host.stream_ended + kStreamReturnWindow;
@@ -21,10 +35,7 @@ void Membership::State::UpdateCounted() {
     if (host.counted && !counted) {
       host.reported = false;  // only a new report makes it count again
       if (!ending && !finished) {
-        Say(Severity::kWarning,
-            StrCat("host ", host.spec.name,
-                   " is lost: ", host.connection ? "no heartbeat for " : "no agent for ",
-                   FormatDuration(host.connection ? spec.heartbeat_timeout : kStreamReturnWindow)));
+        Say(Severity::kWarning, WhyLost(host));
       }
       publish_all = true;
     }
@@ -37,13 +48,14 @@ void Membership::State::UpdateCounted() {
 std::optional<Instant> Membership::State::NextDeadline() const {
   std::optional<Instant> next;
   const auto at = [&](Instant time) {
-    if (time > now && (!next || time < *next)) {
+    if (time > stepped && (!next || time < *next)) {
       next = time;
     }
   };
   if (ended) {
     return std::nullopt;
   }
+  at(judges_from);
   for (const Host& host : hosts) {
     if (host.connection && host.counted) {
       at(LastHeard(host.agent) + spec.heartbeat_timeout);

@@ -18,11 +18,14 @@ Wait WaitForStart(const Membership::State& state) {
   }
   const int ready = static_cast<int>(state.Newcomers().size());
   const std::vector<std::vector<int32_t>> slots = state.WantedSlots();
-  // Hosts without a wanted slot are not waited for.
+  // A host without a wanted slot is waited for only if there are too few slots without it.
   bool missing = false;
+  int planned = 0;
   for (size_t i = 0; i < slots.size(); ++i) {
     missing = missing || (!slots[i].empty() && !state.hosts[i].counted);
+    planned += static_cast<int>(slots[i].size());
   }
+  missing = missing || planned < state.spec.np;
   if (missing) {
     return wait;
   }

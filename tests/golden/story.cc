@@ -68,15 +68,19 @@ void Story::Dispatch(const Words& words) {
   if (command == "status") {
     return Status();
   }
+  if (command == "resets") {
+    return Resets();
+  }
   if (command == "stop") {
     return Feed(
         StopRequested{words.at(1) == "immediate" ? StopMode::kImmediate : StopMode::kGraceful,
                       "signal", std::stoi(words.at(2))});
   }
+  if (command == "beats") {
+    return Beats(words);
+  }
   if (command == "restart-server") {
-    agents_.clear();
-    membership_ = std::make_unique<Membership>(spec_, ServerIncarnation{++server_}, record_, now_);
-    return;
+    return Restart(words);
   }
   if (DispatchAgents(words) || DispatchWorkers(words)) {
     return;
@@ -355,6 +359,45 @@ void Story::Pass(Duration duration) {
     Feed(TimePassed{});
   }
   now_ = end;
+}
+
+// beats 4s a b! : for so long these hosts send heartbeats; with `!` what the server says is lost.
+void Story::Beats(const Words& words) {
+  const auto duration = ParseDuration(words.at(1));
+  const Instant end = now_ + (duration.ok() ? *duration : Duration{0});
+  while (now_ < end) {
+    Pass(std::min<Duration>(kAgentBeatInterval, end - now_));
+    for (size_t i = 2; i < words.size(); ++i) {
+      const bool deaf = words[i].back() == '!';
+      const std::string host = deaf ? words[i].substr(0, words[i].size() - 1) : words[i];
+      deaf ? Report(host) : Follow(host);
+    }
+  }
+}
+
+// restart-server              with the newest record
+// restart-server forgetting   the journal was in memory
+// restart-server prepared A B the record names a prepared successor of these, sent before the crash
+void Story::Restart(const Words& words) {
+  if (words.size() > 1 && words[1] == "forgetting") {
+    record_.reset();
+  } else if (words.size() > 2 && words[1] == "prepared") {
+    Roster roster{.kind = GenerationKind::kPrepared, .parent = record_->installed->id.number};
+    for (size_t i = 2; i < words.size(); ++i) {
+      RosterEntry entry = *record_->installed->Find(actors_.at(words[i]).report.incarnation);
+      entry.previous_rank = std::exchange(entry.rank, static_cast<int32_t>(i) - 2);
+      roster.entries.push_back(entry);
+    }
+    ++record_->numbers_reserved.value;
+    roster.id = {record_->server, record_->numbers_reserved, RosterDigest(roster)};
+    record_->prepared = roster;
+    prepared_ = roster;
+  }
+  for (auto& [host, agent] : agents_) {
+    agent.shown = {};
+    agent.acked = 0;
+  }
+  membership_ = std::make_unique<Membership>(spec_, ServerIncarnation{++server_}, record_, now_);
 }
 
 // start A@a:0 B@b:0: agents register, workers become ready, the first generation is entered by all.

@@ -56,8 +56,11 @@ class Story {
   void Obey(Agent& agent, const std::string& host, const Directive& directive);
   void MoveTo(Actor& actor, const Roster& roster, GenerationNumber closed);
   void Pass(Duration duration);
+  void Beats(const Words& words);
+  void Restart(const Words& words);
   void Start(const Words& words);
   void Status();
+  void Resets();
   void Feed(const Event& event);
   void Show(const Action& action);
   void ShowRoster(const char* title, const Roster& roster);

@@ -158,6 +158,14 @@ void Story::ShowOrders(const std::string& host) {
   }
 }
 
+void Story::Resets() {
+  for (const ResetView& reset : membership_->View(now_).resets) {
+    out_ << reset.from.value << " -> " << reset.to.value << ", " << reset.size_before << " -> "
+         << reset.size_after << ", resumed " << ToString(reset.resumed.version) << ": "
+         << reset.cause << "\n";
+  }
+}
+
 void Story::Status() {
   const JobView view = membership_->View(now_);
   out_ << StateName(view.state) << ": generation " << view.generation.number.value << ", size "
