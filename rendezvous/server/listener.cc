@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "grpc/health/v1/health.pb.h"
 #include "rendezvous/base/limits.h"
 
 namespace elastic::internal {
@@ -60,6 +61,8 @@ StatusOr<Listener> Listen(const std::string& address, grpc::Service& service, bo
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   if (public_reading) {
+    // Links the description of the health check, which gRPC serves without having it.
+    grpc::health::v1::HealthCheckRequest::descriptor();
     builder.SetOption(std::make_unique<ReflectionOption>());
   } else {
     builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));

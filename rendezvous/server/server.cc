@@ -1,5 +1,7 @@
 #include "rendezvous/server/server.h"
 
+#include <grpcpp/health_check_service_interface.h>
+
 #include <utility>
 
 #include "rendezvous/base/real_clock.h"
@@ -60,6 +62,8 @@ StatusOr<std::unique_ptr<RendezvousServer>> RendezvousServer::Start(Options opti
     return status.status();
   }
   impl->status = std::move(*status);
+  impl->status.server->GetHealthCheckService()->SetServingStatus(v1::Status::service_full_name(),
+                                                                 true);
   return std::unique_ptr<RendezvousServer>(new RendezvousServer(std::move(impl)));
 }
 

@@ -1,0 +1,198 @@
+#include "rendezvous/server/rendezvous_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rendezvous/base/limits.h"
+
+namespace elastic::internal {
+
+namespace {
+
+constexpr int kExitUsage = 2;
+
+// As they stand on the command line.
+struct Words {
+  std::string job_id = "job";
+  int np = 0;
+  int min_np = 0;
+  std::vector<std::string> hosts;
+  std::string listen = "127.0.0.1";
+  int port = 0;
+  std::string status_address = "127.0.0.1:0";
+  std::string heartbeat_timeout = FormatDuration(kHeartbeatTimeoutDefault);
+  std::string elastic_timeout = FormatDuration(kElasticTimeoutDefault);
+  std::string entry_timeout = FormatDuration(kEntryTimeoutDefault);
+  std::string orphan_limit = "10m";
+  std::string log_level = "info";
+};
+
+// `host:slots`; a host without slots has one. The last colon separates, so that IPv6 addresses need
+// brackets.
+StatusOr<HostSpec> ParseHost(const std::string& text) {
+  HostSpec host{.name = text};
+  const size_t colon = text.rfind(':');
+  if (colon != std::string::npos && !text.ends_with(']')) {
+    host.name = text.substr(0, colon);
+    const char* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data() + colon + 1, end, host.slots);
+    if (parsed.ec != std::errc() || parsed.ptr != end || host.slots < 1 ||
+        host.slots > kSlotsPerHostMax) {
+      return InvalidArgumentError("'" + text + "' is no host: -H wants HOST:SLOTS with 1 to " +
+                                  std::to_string(kSlotsPerHostMax) + " slots");
+    }
+  }
+  if (host.name.empty() || host.name.size() > kHostNameBytesMax) {
+    return InvalidArgumentError("'" + text + "' is no host: -H wants HOST:SLOTS");
+  }
+  return host;
+}
+
+Status FillHosts(const Words& words, JobSpec& job) {
+  std::set<std::string> names;
+  int slots = 0;
+  for (const std::string& text : words.hosts) {
+    ASSIGN_OR_RETURN(HostSpec host, ParseHost(text));
+    if (!names.insert(host.name).second) {
+      return InvalidArgumentError("host '" + host.name + "' is given twice with -H");
+    }
+    slots += host.slots;
+    job.hosts.push_back(std::move(host));
+  }
+  if (job.hosts.size() > static_cast<size_t>(kHostsMax)) {
+    return ResourceExhaustedError("-H names " + std::to_string(job.hosts.size()) +
+                                  " hosts, at most " + std::to_string(kHostsMax) + " are possible");
+  }
+  if (slots < words.np) {
+    return InvalidArgumentError("need " + std::to_string(words.np) + " slots (--np), -H gives " +
+                                std::to_string(slots));
+  }
+  return OkStatus();
+}
+
+Status FillTimes(const Words& words, JobSpec& job) {
+  const std::pair<const std::string&, Duration&> times[] = {
+      {words.heartbeat_timeout, job.heartbeat_timeout},
+      {words.elastic_timeout, job.elastic_timeout},
+      {words.entry_timeout, job.entry_timeout},
+      {words.orphan_limit, job.orphan_limit}};
+  for (const auto& [text, target] : times) {
+    ASSIGN_OR_RETURN(target, ParseDuration(text));
+  }
+  if (job.heartbeat_timeout < 2 * kAgentBeatInterval) {
+    return InvalidArgumentError("--heartbeat-timeout " + words.heartbeat_timeout +
+                                " is too short: agents beat every " +
+                                FormatDuration(kAgentBeatInterval) + ", give at least twice that");
+  }
+  return OkStatus();
+}
+
+StatusOr<Severity> ParseLevel(const std::string& text) {
+  const std::pair<const char*, Severity> levels[] = {{"debug", Severity::kDebug},
+                                                     {"info", Severity::kInfo},
+                                                     {"warning", Severity::kWarning},
+                                                     {"error", Severity::kError}};
+  for (const auto& [name, level] : levels) {
+    if (text == name) {
+      return level;
+    }
+  }
+  return InvalidArgumentError("--log-level '" + text + "' is none of debug, info, warning, error");
+}
+
+StatusOr<RendezvousFlags> Weigh(const Words& words) {
+  RendezvousFlags flags;
+  JobSpec& job = flags.job;
+  if (words.np < 1 || words.np > kMembersMax) {
+    return InvalidArgumentError("--np " + std::to_string(words.np) + ": give 1 to " +
+                                std::to_string(kMembersMax) + " workers");
+  }
+  job.job_id = words.job_id;
+  job.np = job.max_np = words.np;
+  job.min_np = words.min_np == 0 ? words.np : words.min_np;
+  if (job.min_np < 1 || job.min_np > job.np) {
+    return InvalidArgumentError("--min-np " + std::to_string(words.min_np) +
+                                ": give 1 to --np, which is " + std::to_string(words.np));
+  }
+  RETURN_IF_ERROR(FillHosts(words, job));
+  RETURN_IF_ERROR(FillTimes(words, job));
+  ASSIGN_OR_RETURN(flags.log_level, ParseLevel(words.log_level));
+  flags.agent_address = words.listen.starts_with("unix:")
+                            ? words.listen
+                            : words.listen + ":" + std::to_string(words.port);
+  flags.status_address = words.status_address;
+  return flags;
+}
+
+void AddOptions(CLI::App& app, Words& words) {
+  app.add_option("--job-id", words.job_id, "agents must have been started for this job")
+      ->capture_default_str();
+  app.add_option("-n,--np", words.np, "workers to run (-np is taken, too)")->required();
+  app.add_option("--min-np", words.min_np, "fewest that may train; default: same as --np");
+  app.add_option("-H,--hosts", words.hosts, "HOST:SLOTS,...: hosts whose agents may register")
+      ->required()
+      ->delimiter(',');
+  app.add_option("--listen", words.listen,
+                 "address for agents, or unix:PATH in a folder of mode 0700. Agents are not "
+                 "authenticated: whoever reaches the address can take part in the job")
+      ->capture_default_str();
+  app.add_option("--port", words.port, "port for agents; 0: any free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
+  app.add_option("--status-address", words.status_address,
+                 "HOST:PORT of the read-only status service")
+      ->capture_default_str();
+  app.add_option("--heartbeat-timeout", words.heartbeat_timeout,
+                 "a host is lost after this silence")
+      ->capture_default_str();
+  app.add_option("--elastic-timeout", words.elastic_timeout,
+                 "how long to wait for --min-np workers")
+      ->capture_default_str();
+  app.add_option("--entry-timeout", words.entry_timeout,
+                 "how long a worker may take to enter a generation")
+      ->capture_default_str();
+  app.add_option("--orphan-limit", words.orphan_limit,
+                 "how long agents keep workers without a server")
+      ->capture_default_str();
+  app.add_option("--log-level", words.log_level, "debug, info, warning or error")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+ParsedFlags ParseRendezvousFlags(int argc, const char* const* argv) {
+  CLI::App app("Rendezvous server of one elastic job, for agents that somebody else starts.",
+               "elastic-rendezvous");
+  Words words;
+  AddOptions(app, words);
+  app.set_version_flag("--version", "elastic-rendezvous " ELASTIC_VERSION);
+  app.footer(
+      "Times take a unit: 300ms, 3s, 10m. Exit codes as those of elastic-run.\n"
+      "Example: elastic-rendezvous --np 4 --min-np 2 -H a:2,b:2 --port 4000");
+  // CLI11 reads `-np` as `-n p`. It takes its arguments from the back.
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i) {
+    arguments.emplace_back(std::string(argv[i]) == "-np" ? "--np" : argv[i]);
+  }
+  try {
+    app.parse(arguments);
+  } catch (const CLI::Success& success) {
+    return {.exit_code = app.exit(success)};
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "elastic-rendezvous: %s (--help tells more)\n", error.what());
+    return {.exit_code = kExitUsage};
+  }
+  StatusOr<RendezvousFlags> flags = Weigh(words);
+  if (!flags.ok()) {
+    std::fprintf(stderr, "elastic-rendezvous: %s\n", flags.status().message().c_str());
+    return {.exit_code = kExitUsage};
+  }
+  return {.flags = std::move(*flags)};
+}
+
+}  // namespace elastic::internal
