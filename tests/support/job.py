@@ -197,8 +197,12 @@ class Job:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        """Ends whatever is left of this job, by pid."""
+    def __exit__(self, kind, *_):
+        """Ends a job that still runs: in order if all went well, else whatever is left, by pid."""
+        if kind is None and self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+            self.signal(signal.SIGTERM)
+            self.wait_exit(20)
         below = self.below() if self.process.poll() is None else []
         if self.process.poll() is None:
             self.process.kill()

@@ -27,6 +27,8 @@ def listener_addresses():
     result = set()
     for local in listeners():
         address = local.split(":")[0]
+        if address.startswith("0000000000000000FFFF0000"):  # IPv4 through an IPv6 socket
+            address = address[-8:]
         if len(address) == 8:
             result.add(".".join(str(int(address[i:i + 2], 16)) for i in (6, 4, 2, 0)))
         else:
