@@ -32,6 +32,22 @@ bool Ghost::Contains(StateVersion version, StateVersion older) const {
   return version == older;
 }
 
+bool Ghost::OnLine(StateVersion version, GenerationNumber tip) const {
+  if (!version.valid()) {
+    return false;
+  }
+  const Roster* roster = Find(tip);
+  if (version.generation == tip || roster == nullptr) {
+    return version.generation == tip;
+  }
+  if (roster->kind == GenerationKind::kInstalled) {
+    return Contains(roster->resume.version, version);
+  }
+  const auto boundary = boundaries_.find(tip);
+  return boundary == boundaries_.end() ? OnLine(version, roster->parent)
+                                       : Contains(boundary->second, version);
+}
+
 void Ghost::Formed(const Roster& roster) {
   const auto [at, fresh] = generations_.emplace(roster.id.number, roster);
   if (!fresh) {
@@ -86,8 +102,6 @@ void Ghost::Committed(WorkerIncarnation worker, const GenerationId& generation,
                       StateVersion version) {
   committed_.insert(version);
   const GenerationNumber own = generation.number;
-  const auto boundary = boundaries_.find(own);
-  (void)boundary;
   for (const auto& [number, other] : generations_) {
     if (number <= own) {
       continue;

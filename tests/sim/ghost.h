@@ -39,6 +39,8 @@ class Ghost {
   bool Known(StateVersion version) const { return versions_.contains(version); }
   // `older` is `version` or was committed on the way to it.
   bool Contains(StateVersion version, StateVersion older) const;
+  // A generation may resume from it: committed on the way to where `tip` began, or in it.
+  bool OnLine(StateVersion version, GenerationNumber tip) const;
   int commits() const { return static_cast<int>(committed_.size()); }
 
  private:

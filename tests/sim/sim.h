@@ -158,6 +158,7 @@ class Sim {
   void CheckPersisted(const JournalRecord& record);
   void CheckInstalled(const Roster& roster);
   void CheckFinished(const FinishRecord& record);
+  bool StateReachable() const;
   void SendDirective(const std::string& host);
   void ScheduleServerWake();
   int HostIndex(const std::string& name) const;
@@ -251,6 +252,7 @@ class Sim {
   uint64_t tokens_ = 0;
   bool job_ended_ = false;
   bool recorded_ = false;
+  bool state_reachable_ = false;  // somebody held the state when the job was given up
   GenerationId newest_installed_;
 };
 

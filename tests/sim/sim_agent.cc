@@ -205,6 +205,8 @@ void Sim::SendReport(int index) {
   if (!host.connection || !host.registered) {
     return;
   }
+  Trace("  report ", report.sequence, " of ", host.name, ": closed ", report.closed.value,
+        ", acks ", report.acked_directive);
   int copies = rng_.Chance(static_cast<uint64_t>(drop_percent_), 100) ? 0 : 1;
   copies += rng_.Chance(static_cast<uint64_t>(duplicate_percent_), 100) ? 1 : 0;
   for (int i = 0; i < copies; ++i) {

@@ -76,6 +76,18 @@ void Sim::CheckInstalled(const Roster& roster) {
   }
 }
 
+// A process, or an agent's copy, has a version of the line of the newest generation.
+bool Sim::StateReachable() const {
+  for (const auto& [id, process] : processes_) {
+    const Host& host = hosts_[static_cast<size_t>(process.host)];
+    if (process.page_kept && host.agent && host.life == process.life &&
+        ghost_.OnLine(process.page.held.version, newest_installed_.number)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Sim::CheckFinished(const FinishRecord& record) {
   const Roster* roster = ghost_.Find(record.generation.number);
   if (roster == nullptr || record.final_state.step != steps_) {

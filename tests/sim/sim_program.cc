@@ -65,7 +65,8 @@ void Sim::StartCall(Process& process) {
 }
 
 void Sim::Synced(Process& process) {
-  if (process.program == Program::kSyncing && process.synced.contains(process.call.number)) {
+  if (process.program == Program::kSyncing && !process.call_over &&
+      process.synced.contains(process.call.number)) {
     process.program = Program::kCommitting;
     process.step = 0;
     Feed(process, worker_event::CommitWanted{process.call});

@@ -129,6 +129,7 @@ void Sim::Carry(const Action& action) {
   } else if (const auto* end = std::get_if<EndJob>(&action)) {
     Trace("job ends with ", end->exit_code, ": ", end->reason);
     job_ended_ = true;
+    state_reachable_ = StateReachable();
     result_.exit_code = end->exit_code;
     result_.outcome = end->reason;
     for (size_t i = 0; i < hosts_.size(); ++i) {
@@ -151,6 +152,9 @@ void Sim::SendDirective(const std::string& name) {
   if (peer == server_.connections.end()) {
     return;
   }
+  Trace("  directive ", directive->sequence, " to ", name, ": closed ", directive->closed.value,
+        directive->spawn_allowed ? ", may spawn " : ", no spawn, wanted ", directive->slots.size(),
+        ", marks ", directive->marks.size(), ", acks ", directive->acked_report);
   int copies = rng_.Chance(static_cast<uint64_t>(drop_percent_), 100) ? 0 : 1;
   copies += rng_.Chance(static_cast<uint64_t>(duplicate_percent_), 100) ? 1 : 0;
   for (int i = 0; i < copies; ++i) {
