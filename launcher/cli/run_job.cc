@@ -50,9 +50,12 @@ void SayStart(Console& console, const RunOptions& options, const JobSpec& job,
                                       "; the job ends with this process, pid ", getpid()));
 }
 
-std::string FinalLine(const std::string& reason, int exit_code) {
-  return StrCat("job ", exit_code == 0 ? "finished" : "ended", reason.empty() ? "" : ": ", reason,
-                " (exit code ", exit_code, ")");
+std::string FinalLine(const JobEnd::Result& result) {
+  const std::string_view what = result.exit_code == 0 ? "finished" : "ended";
+  // A reason that only repeats the word is left out.
+  const std::string why =
+      result.reason.empty() || result.reason == what ? "" : ": " + result.reason;
+  return StrCat("job ", what, why, " (exit code ", result.exit_code, ")");
 }
 
 }  // namespace
@@ -92,8 +95,7 @@ int RunJob(const RunOptions& options, JobSpec job, const std::string& agent_prog
   (*server)->Shutdown();
   folder->Remove();
   const bool failed = result.exit_code != 0 && result.exit_code < kExitBySignal;
-  console.Say(failed ? Severity::kError : Severity::kInfo,
-              FinalLine(result.reason, result.exit_code));
+  console.Say(failed ? Severity::kError : Severity::kInfo, FinalLine(result));
   console.Finish(signals, result.exit_code);
   return result.exit_code;
 }
