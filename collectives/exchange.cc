@@ -139,6 +139,11 @@ void Exchange::PeerBroke(int rank, const std::string& how) {
 }
 
 void Exchange::Wait(std::optional<Instant> deadline) {
+  if (deadline && Now() >= *deadline) {
+    failed_ = DeadlineExceededError(
+        StrCat(DescribeHeader(header_), " was not complete when its deadline passed"));
+    return;
+  }
   std::array<epoll_event, 64> events;
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                TimeoutMilliseconds(deadline));
@@ -155,10 +160,6 @@ void Exchange::Wait(std::optional<Instant> deadline) {
     const bool ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     edge.readable |= ended || (event.events & EPOLLIN) != 0;
     edge.writable |= ended || (event.events & EPOLLOUT) != 0;
-  }
-  if (count == 0 && deadline && Now() >= *deadline && !Interrupted()) {
-    failed_ = DeadlineExceededError(
-        StrCat(DescribeHeader(header_), " was not complete when its deadline passed"));
   }
 }
 

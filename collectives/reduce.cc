@@ -22,11 +22,11 @@ struct Sum {
 };
 template <class T>
 struct Min {
-  static T Apply(T a, T b) { return (b < a) | (b != b) ? b : a; }
+  static T Apply(T a, T b) { return ((b < a) | (b != b)) ? b : a; }
 };
 template <class T>
 struct Max {
-  static T Apply(T a, T b) { return (a < b) | (b != b) ? b : a; }
+  static T Apply(T a, T b) { return ((a < b) | (b != b)) ? b : a; }
 };
 
 template <class T, template <class> class Op>
@@ -34,7 +34,11 @@ void Reduce(const void* received, const void* own, void* out, size_t count) {
   const T* a = static_cast<const T*>(received);
   const T* b = static_cast<const T*>(own);
   T* c = static_cast<T*>(out);
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (size_t i = 0; i < count; ++i) {
     c[i] = Op<T>::Apply(a[i], b[i]);
   }

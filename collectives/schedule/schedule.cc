@@ -37,8 +37,7 @@ std::vector<int> EdgePeers(Position at, int full_mesh_max) {
     peers.push_back(Wrap(at.rank - distance, at.size));
   }
   std::ranges::sort(peers);
-  const auto repeated = std::ranges::unique(peers);
-  peers.erase(repeated.begin(), repeated.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
   return peers;
 }
 

@@ -41,7 +41,9 @@ uint64_t HashBytes(const void* data, size_t bytes, uint64_t seed) {
     digest = HashMix(digest, Load(at));
   }
   uint64_t tail = 0;
-  std::memcpy(&tail, at, left);
+  if (left > 0) {  // `data` may be null if there are no bytes
+    std::memcpy(&tail, at, left);
+  }
   return HashMix(digest, tail);
 }
 
