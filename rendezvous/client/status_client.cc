@@ -6,6 +6,7 @@
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/real_clock.h"
 #include "rendezvous/client/convert.h"
+#include "rendezvous/client/grpc_deadline.h"
 #include "rendezvous/client/grpc_status.h"
 
 namespace elastic::internal {
@@ -19,8 +20,7 @@ StatusOr<JobView> GetStatus(const std::string& address, Duration time_limit) {
   const auto stub = v1::Status::NewStub(
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::duration_cast<std::chrono::milliseconds>(time_limit));
+  context.set_deadline(GrpcDeadline(time_limit));
   v1::GetStatusResponse response;
   const grpc::Status status = stub->GetStatus(&context, {}, &response);
   switch (status.error_code()) {

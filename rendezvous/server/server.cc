@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rendezvous/base/real_clock.h"
+#include "rendezvous/client/grpc_deadline.h"
 #include "rendezvous/client/grpc_status.h"
 #include "rendezvous/server/agent_service.h"
 #include "rendezvous/server/driver.h"
@@ -34,7 +35,7 @@ class RendezvousServer::Impl {
     driver.Stop();
     for (Listener* listener : {&agents, &status}) {
       if (listener->server != nullptr) {
-        listener->server->Shutdown(std::chrono::system_clock::now() + kShutdownWait);
+        listener->server->Shutdown(GrpcDeadline(kShutdownWait));
         listener->server.reset();
       }
     }

@@ -4,6 +4,7 @@
 
 #include "elastic/v1/rendezvous.grpc.pb.h"
 #include "rendezvous/client/convert.h"
+#include "rendezvous/client/grpc_deadline.h"
 #include "rendezvous/server/server_fixture.h"
 
 // What the server says to an agent that does not keep to the protocol, seen by a bare client.
@@ -16,7 +17,7 @@ class BareStream {
   explicit BareStream(const std::string& target)
       : stub_(
             v1::Agents::NewStub(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()))) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    context_.set_deadline(GrpcDeadline(std::chrono::seconds(10)));
     stream_ = stub_->Connect(&context_);
   }
   void Write(const v1::AgentMessage& message) { stream_->Write(message); }
@@ -178,6 +179,65 @@ TEST_CASE_METHOD(ServerFixture, "A directive leaves out the rosters of the direc
     }
   }
   CHECK(with_contents == 1);
+}
+
+namespace {
+
+// Streams that say nothing and wait for their end.
+class SilentStreams {
+ public:
+  SilentStreams(const std::string& target, int count)
+      : stub_(
+            v1::Agents::NewStub(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()))) {
+    for (int i = 0; i < count; ++i) {
+      streams_.push_back(std::make_unique<Stream>(*this));
+    }
+  }
+  ~SilentStreams() {
+    for (auto& stream : streams_) {
+      stream->context.TryCancel();
+    }
+    WaitForEnds(streams_.size());
+  }
+  std::vector<grpc::Status> WaitForEnds(size_t count) {
+    MutexLock lock(mutex_);
+    while (ends_.size() < count) {
+      changed_.wait(mutex_);
+    }
+    return ends_;
+  }
+
+ private:
+  struct Stream final : grpc::ClientBidiReactor<v1::AgentMessage, v1::ServerMessage> {
+    explicit Stream(SilentStreams& owner_given) : owner(owner_given) {
+      owner.stub_->async()->Connect(&context, this);
+      StartCall();
+    }
+    void OnDone(const grpc::Status& status) override {
+      MutexLock lock(owner.mutex_);
+      owner.ends_.push_back(status);
+      owner.changed_.notify_all();
+    }
+    SilentStreams& owner;
+    grpc::ClientContext context;
+  };
+
+  std::unique_ptr<v1::Agents::Stub> stub_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<grpc::Status> ends_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Stream>> streams_;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(ServerFixture, "One stream more than the limit is refused with the limit's name") {
+  StartServer();
+  SilentStreams streams(agent_address(), kAgentStreamsMax + 1);
+  const std::vector<grpc::Status> ends = streams.WaitForEnds(1);
+  REQUIRE(ends.size() == 1);
+  CHECK(ends.front().error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  CHECK_THAT(ends.front().error_message(), Catch::Contains("kAgentStreamsMax"));
 }
 
 }  // namespace elastic::internal
