@@ -144,7 +144,7 @@ def run_cached(check, salt, paths, command, deadline):
 
 def header_problems(files, deadline):
     headers = [p for p in files if p.suffix == ".h"]
-    generated = [str(p) for p in ROOT.glob("build/dev") if p.is_dir()]
+    generated = [str(p) for p in ROOT.glob("build/dev/generated") if p.is_dir()]
     base = ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
             "-Wno-missing-field-initializers", "-I", "."]
     for folder in generated:

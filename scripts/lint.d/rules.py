@@ -80,7 +80,7 @@ BANNED = [
     ("exception of ours", r"(?<![\w.])throw\b(?!\s*\()", ANYWHERE, [r"^tests/", r"_test\.cc$"],
      "errors are Status values"),
     ("detached thread", r"\.detach\s*\(\s*\)", ANYWHERE, [], "join every thread"),
-    ("using namespace in a header", r"^\s*using namespace (?!std::(chrono_)?literals)", [r"\.h$"],
+    ("using namespace in a header", r"^using namespace (?!std::(chrono_)?literals)", [r"\.h$"],
      [], "it leaks into every includer"),
 
     ("epoch as a generation", r"(?i)(?<!since_)epoch",
