@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <iterator>
 #include <map>
 #include <utility>
 
 #include "launcher/agent/agent_driver.h"
+#include "launcher/agent/agent_limits.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/real_clock.h"
 
@@ -117,6 +119,10 @@ void AgentDriver::Carry(const agent_action::Reset& action) {
 void AgentDriver::Carry(const agent_action::DeliverRoster& action) {
   if (WorkerEntry* entry = table_.Find(action.incarnation)) {
     if (const RosterEntry* own = action.roster.Find(action.incarnation)) {
+      if (entry->ranks.empty()) {
+        // A newcomer prints as soon as it has entered, which is before its agent hears of that.
+        parts_.output.SetLabel(action.incarnation, std::to_string(own->rank));
+      }
       entry->ranks[action.roster.id.number] = own->rank;
     }
   }
@@ -171,11 +177,20 @@ void AgentDriver::Carry(const agent_action::Spawn& action) {
 }
 
 void AgentDriver::Carry(const agent_action::Kill& action) {
+  WorkerEntry* const entry = table_.Find(action.incarnation);
+  const bool wraps = entry != nullptr && entry->owner_died && entry->runtime_pid != 0 &&
+                     entry->runtime_pid != entry->pid;
+  if (wraps && action.signal == SIGKILL && !entry->kill_at) {
+    entry->kill_at = Now() + kWrapperGrace;  // its word is fenced: there is no hurry
+    return;
+  }
   Check(parts_.guardian.Kill(action.incarnation, action.signal));
 }
 
 void AgentDriver::Carry(const agent_action::Forget& action) {
-  watch_->Remove(action.incarnation);  // before the page that it looks at goes
+  for (const auto& watch : watches_) {
+    watch->Remove(action.incarnation);  // before the page that it looks at goes
+  }
   link_->Close(action.incarnation);
   copies_->Forget(action.incarnation);
   Check(parts_.guardian.Drop(action.incarnation));

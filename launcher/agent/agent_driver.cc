@@ -40,10 +40,6 @@ Status AgentDriver::Start() {
   ASSIGN_OR_RETURN(copies_, CopyServer::Start({.listen_address = bootstrap.listen_address,
                                                .job_id = bootstrap.job_id,
                                                .job_nonce = bootstrap.job_nonce}));
-  watch_ = std::make_unique<FutexWatch>(
-      [&inbox = parts_.inbox](WorkerIncarnation incarnation, Instant seen) {
-        inbox.Post(OwnerDeathSeen{incarnation, seen});
-      });
   for (int fd : {parts_.inbox.fd(), parts_.guardian.socket(), parts_.guardian.handle(),
                  parts_.signals_fd, link_->fd()}) {
     RETURN_IF_ERROR(Watch(fd));
@@ -171,6 +167,7 @@ void AgentDriver::HandleGuardian() {
 void AgentDriver::HandleGuardianNews(GuardianNews news) {
   WorkerEntry* const entry = table_.Find(news.incarnation);
   if (entry == nullptr) {
+    Check(parts_.guardian.Drop(news.incarnation));  // given up already
     return;
   }
   switch (news.kind) {
@@ -243,8 +240,14 @@ void AgentDriver::CheckBeats(Instant now) {
   next_beat_check_ = now + kWorkerBeatInterval;
   CheckGuardianBeat();
   for (auto& [incarnation, entry] : table_.entries()) {
-    if (entry.page != nullptr && !entry.exited && entry.page->OwnerReady()) {
+    if (entry.page == nullptr || entry.exited) {
+      continue;
+    }
+    if (entry.page->OwnerReady()) {
       CheckWorkerBeat(entry);
+    }
+    if (entry.kill_at && now >= *entry.kill_at) {
+      Check(parts_.guardian.Kill(incarnation, SIGKILL));
     }
   }
 }
@@ -261,12 +264,28 @@ void AgentDriver::CheckGuardianBeat() {
   }
 }
 
+void AgentDriver::WatchOwner(WorkerEntry& entry) {
+  entry.watched = true;
+  if (!FutexWatch::Supported()) {
+    LogInfo("no futex_waitv in this kernel (Linux 5.16): deaths are seen by exits only");
+    return;
+  }
+  const auto try_add = [&entry](const std::unique_ptr<FutexWatch>& watch) {
+    return watch->Add(entry.incarnation, entry.page->owner_word());
+  };
+  if (std::ranges::any_of(watches_, try_add)) {
+    return;
+  }
+  watches_.push_back(std::make_unique<FutexWatch>(
+      [&inbox = parts_.inbox](WorkerIncarnation incarnation, Instant seen) {
+        inbox.Post(OwnerDeathSeen{incarnation, seen});
+      }));
+  try_add(watches_.back());
+}
+
 void AgentDriver::CheckWorkerBeat(WorkerEntry& entry) {
   if (!entry.watched) {
-    entry.watched = true;
-    if (!watch_->Add(entry.incarnation, entry.page->owner_word())) {
-      LogInfo("worker ", ToString(entry.incarnation), " is watched by its exit only");
-    }
+    WatchOwner(entry);
   }
   const uint64_t beats = entry.page->Read().beats;
   if (beats == entry.beats && !entry.owner_died) {

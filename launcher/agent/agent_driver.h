@@ -70,6 +70,7 @@ class AgentDriver final : private WorkerLink::Owner {
   void CheckBeats(Instant now);
   void CheckGuardianBeat();
   void CheckWorkerBeat(WorkerEntry& entry);
+  void WatchOwner(WorkerEntry& entry);
   void CheckDeadline(Instant now);
   StatusOr<std::optional<WorkerIncarnation>> Identify(pid_t pid) override;
   Greeting Greet(WorkerIncarnation incarnation, pid_t pid) override;
@@ -102,7 +103,7 @@ class AgentDriver final : private WorkerLink::Owner {
   const Parts parts_;
   AgentCore core_;
   WorkerTable table_;
-  std::unique_ptr<FutexWatch> watch_;
+  std::vector<std::unique_ptr<FutexWatch>> watches_;  // one more when those before are full
   std::unique_ptr<CopyServer> copies_;
   std::unique_ptr<WorkerLink> link_;
   UniqueFd epoll_;

@@ -108,13 +108,18 @@ int RunAgent(const AgentBootstrap& bootstrap, const Traces& traces, GuardianClie
       LogError(driver.error().message());
     }
   }
-  // The guardian is told to end by main; workers that still live must not hold up their output.
-  output.Finish(exit_code == 0 ? kOutputDrainLimit : Duration(0));
+  // Without a guardian workers may still live, and their output would not end.
+  output.Finish(exit_code == kAgentExitGuardianLost ? Duration(0) : kOutputDrainLimit);
   SetLogSink(nullptr, Severity::kError);
   return exit_code;
 }
 
-int Main() {
+int Main(int argument_count) {
+  if (argument_count > 1 || isatty(STDIN_FILENO) != 0) {
+    return Fail(kAgentExitUsage,
+                FailedPreconditionError("this program takes no arguments and is not for people: "
+                                        "elastic-run starts it on each host of a job"));
+  }
   auto bootstrap = ReadBootstrap();
   if (!bootstrap.ok()) {
     return Fail(kAgentExitUsage, bootstrap.status());
@@ -144,4 +149,4 @@ int Main() {
 
 }  // namespace elastic::internal
 
-int main() { return elastic::internal::Main(); }
+int main(int argc, char**) { return elastic::internal::Main(argc); }

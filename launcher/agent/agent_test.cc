@@ -329,6 +329,21 @@ TEST_CASE("WorkerBehindAWrapperIsKnownByItsAncestorsAndAnOrphanByItsMark") {
   CHECK(pair.entered.workers.size() == 2);
 }
 
+TEST_CASE("WrapperOfADeadWorkerHasTimeToTellTheExitCode") {
+  const std::string worker = ELASTIC_AGENT_TEST_WORKER;
+  const bool ends = GENERATE(true, false);
+  TestAgent agent({.command = {"/bin/sh", "-c",
+                               worker + " finish; " + (ends ? "exit 7" : "exec tail -f /dev/null")},
+                   .slots = 1});
+  agent.Register();
+  agent.WantSlots({0});
+  agent.Install(agent.WaitForReady(1));
+  const AgentReport report = agent.WaitFor([](const AgentReport& came) {
+    return IsDead(came, kWorker[0]) && Of(came, kWorker[0])->exit.has_value();
+  });
+  CHECK(Of(report, kWorker[0])->exit == (ends ? ExitStatus{false, 7} : ExitStatus{true, SIGKILL}));
+}
+
 TEST_CASE("FrameThatIsNoneIsRefusedWithAMessageAndTheAgentGoesOn") {
   TestAgent agent({.command = Command("garbage"), .slots = 1});
   agent.Register();

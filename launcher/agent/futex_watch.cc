@@ -16,20 +16,12 @@
 
 namespace elastic::internal {
 
-namespace {
-
-bool HasFutexWaitv() {
+bool FutexWatch::Supported() {
   // No words at all: EINVAL where the call exists.
   return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) == 0 || errno != ENOSYS;
 }
 
-}  // namespace
-
-FutexWatch::FutexWatch(Died died) : supported_(HasFutexWaitv()), died_(std::move(died)) {
-  if (supported_) {
-    thread_ = std::thread([this] { Run(); });
-  }
-}
+FutexWatch::FutexWatch(Died died) : died_(std::move(died)), thread_([this] { Run(); }) {}
 
 FutexWatch::~FutexWatch() {
   {
@@ -37,15 +29,13 @@ FutexWatch::~FutexWatch() {
     stopping_ = true;
   }
   Wake();
-  if (supported_) {
-    thread_.join();
-  }
+  thread_.join();
 }
 
 bool FutexWatch::Add(WorkerIncarnation incarnation, uint32_t* word) {
   {
     MutexLock lock(mutex_);
-    if (!supported_ || watched_.size() >= static_cast<size_t>(kFutexWordsMax)) {
+    if (watched_.size() >= static_cast<size_t>(kFutexWordsMax)) {
       return false;
     }
     watched_.push_back({incarnation, word});

@@ -27,9 +27,11 @@ class FutexWatch {
   FutexWatch(const FutexWatch&) = delete;
   FutexWatch& operator=(const FutexWatch&) = delete;
 
-  // False when kFutexWordsMax words are watched or the kernel has no futex_waitv: that worker's
-  // death is then seen by its exit only, later by what the tearing down of its memory takes.
-  // `word` must stay mapped until Remove has returned.
+  // False where the kernel has no futex_waitv: deaths are then seen by exits only, which are later
+  // by what the tearing down of the memory takes.
+  static bool Supported();
+
+  // False when kFutexWordsMax words are watched. `word` must stay mapped until Remove has returned.
   bool Add(WorkerIncarnation incarnation, uint32_t* word);
   // Returns once the thread has let go of the word. Idempotent.
   void Remove(WorkerIncarnation incarnation);
@@ -45,7 +47,6 @@ class FutexWatch {
   void Check(std::vector<std::pair<uint32_t*, uint32_t>>& waits);
   void Wake();
 
-  const bool supported_;
   const Died died_;
   // Grows when the list has changed; the thread waits on it together with the workers' words.
   std::atomic<uint32_t> changes_{0};

@@ -21,6 +21,7 @@ struct WorkerEntry {
   bool watched = false;   // its owner mutex is known to the futex watch
   bool owner_died = false;
   bool exited = false;
+  std::optional<Instant> kill_at;             // a wrapper's, see kWrapperGrace
   uint64_t beats = 0;                         // at the last look
   std::map<GenerationNumber, int32_t> ranks;  // in rosters delivered, until one is entered
 };
