@@ -38,12 +38,17 @@
 #define ELASTIC_API
 #endif
 
+/* Enumerations are 32 bits wide, and any value may be passed: an unknown one is an error. C++ needs
+ * to be told; C compilers that this is for do so by themselves. */
 #ifdef __cplusplus
+#define ELASTIC_INT32 : int32_t
 extern "C" {
+#else
+#define ELASTIC_INT32
 #endif
 
 /* What the caller should do next. Numbers as in gRPC and Abseil where these have the same code. */
-typedef enum elastic_status {
+typedef enum elastic_status ELASTIC_INT32 {
   ELASTIC_OK = 0,
   ELASTIC_INVALID_ARGUMENT = 3,    /* the call can never work like this */
   ELASTIC_DEADLINE_EXCEEDED = 4,   /* the deadline that the call was given has passed */
@@ -72,7 +77,7 @@ ELASTIC_API const char* elastic_version(void);
 
 /* ---- start and end ------------------------------------------------------------------------- */
 
-typedef enum elastic_severity {
+typedef enum elastic_severity ELASTIC_INT32 {
   ELASTIC_DEBUG = 0,
   ELASTIC_INFO = 1,
   ELASTIC_WARNING = 2,
@@ -197,13 +202,13 @@ ELASTIC_API uint64_t elastic_committed_step(void);
 
 /* ---- collectives --------------------------------------------------------------------------- */
 
-typedef enum elastic_data_type {
+typedef enum elastic_data_type ELASTIC_INT32 {
   ELASTIC_FLOAT32 = 1,
   ELASTIC_FLOAT64 = 2,
   ELASTIC_INT64 = 3
 } elastic_data_type;
 
-typedef enum elastic_reduce_op {
+typedef enum elastic_reduce_op ELASTIC_INT32 {
   ELASTIC_SUM = 1,
   ELASTIC_AVERAGE = 2, /* the sum divided by size; INT64 truncates */
   ELASTIC_MIN = 3,
@@ -273,6 +278,7 @@ typedef struct elastic_recovery_stamps {
  * elastic_init. All zero in a world of one. Any thread. */
 ELASTIC_API elastic_status elastic_get_recovery_stamps(elastic_recovery_stamps* stamps);
 
+#undef ELASTIC_INT32
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
