@@ -90,8 +90,10 @@ def tell(story, kill_step):
               f"{newcomer.rank}, process {newcomer.pid}, is new.")
     loss = next((r for r in after.resets if r.get("cause")), None)
     if loss is not None:
+        stood = sum(loss.get(part, 0) for part in ("answers_ms", "form_ms", "enter_ms"))
         story.say("The job's record of the loss (elastic-ctl status shows it, too):\n"
-                  f"  {loss['cause']}")
+                  f"  {loss['cause']}\n"
+                  f"  {stood:.1f} ms after the report of it all {loss['size_after']} trained on")
     story.until(lambda: job.process.poll() is not None, 300, "the end of the training")
     job.wait_exit(10)
     story.show_output()
