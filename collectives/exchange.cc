@@ -158,6 +158,7 @@ void Exchange::Wait(std::optional<Instant> deadline) {
     }
     Edge& edge = edges_[event.data.u64];
     const bool ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    edge.ended |= ended;
     edge.readable |= ended || (event.events & EPOLLIN) != 0;
     edge.writable |= ended || (event.events & EPOLLOUT) != 0;
   }

@@ -58,6 +58,7 @@ class Exchange {
     int socket = -1;
     bool readable = true;  // edge-triggered: true until the socket said EAGAIN
     bool writable = true;
+    bool ended = false;  // the peer sends no more, so it reads no more: nobody here half-closes
   };
   struct Sending {
     size_t header_sent = 0;

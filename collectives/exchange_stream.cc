@@ -99,11 +99,15 @@ bool Exchange::Send(size_t index) {
   const msghdr message = vector.Message();
   const ssize_t sent = sendmsg(edge.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent < 0) {
-    if (WouldBlock(errno)) {
-      edge.writable = errno == EINTR;
-    } else {
+    if (!WouldBlock(errno)) {
       PeerBroke(stream.peer, std::strerror(errno));
+      return false;
     }
+    if (errno != EINTR && edge.ended) {  // a full buffer that nobody will ever empty
+      PeerBroke(stream.peer, "end of stream");
+      return false;
+    }
+    edge.writable = errno == EINTR;
     return edge.writable;
   }
   auto left = static_cast<size_t>(sent);
