@@ -10,6 +10,8 @@ namespace elastic::internal {
 
 // Every limit has a name here (style rule 7); reaching one is an error with its own message.
 inline constexpr int kHostsMax = 1024;
+inline constexpr int kAgentStreamsMax =
+    2 * kHostsMax;  // a host's old stream may linger beside its new
 inline constexpr int kSlotsPerHostMax = 256;
 inline constexpr int kMembersMax = 1024;
 inline constexpr size_t kHostNameBytesMax = 255;

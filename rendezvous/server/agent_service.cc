@@ -1,5 +1,6 @@
 #include "rendezvous/server/agent_service.h"
 
+#include <memory>
 #include <utility>
 
 #include "rendezvous/server/agent_stream.h"
@@ -11,7 +12,7 @@ AgentService::AgentService(Driver& driver, std::string job_id)
 
 grpc::ServerBidiReactor<v1::AgentMessage, v1::ServerMessage>* AgentService::Connect(
     grpc::CallbackServerContext* /*context*/) {
-  auto stream = std::make_shared<AgentStream>(driver_, job_id_);
+  auto stream = std::make_shared<AgentStream>(driver_, job_id_, open_streams_);
   stream->Begin();
   return stream.get();
 }

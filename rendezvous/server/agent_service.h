@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <atomic>
 #include <string>
 
 #include "elastic/v1/rendezvous.grpc.pb.h"
@@ -20,6 +20,7 @@ class AgentService final : public v1::Agents::CallbackService {
  private:
   Driver& driver_;
   const std::string job_id_;
+  std::atomic<int> open_streams_{0};
 };
 
 }  // namespace elastic::internal

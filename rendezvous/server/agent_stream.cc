@@ -9,17 +9,21 @@
 
 namespace elastic::internal {
 
-AgentStream::AgentStream(Driver& driver, std::string job_id)
-    : driver_(driver), job_id_(std::move(job_id)) {}
+AgentStream::AgentStream(Driver& driver, std::string job_id, std::atomic<int>& open_streams)
+    : driver_(driver), job_id_(std::move(job_id)), open_streams_(open_streams) {
+  ++open_streams_;
+}
+
+AgentStream::~AgentStream() { --open_streams_; }
 
 void AgentStream::Begin() {
   self_ = shared_from_this();
+  if (open_streams_ > kAgentStreamsMax) {
+    Close(ResourceExhaustedError(StrCat("this server has ", kAgentStreamsMax,
+                                        " open streams of agents (kAgentStreamsMax) already")));
+    return;
+  }
   StartRead(&in_);
-}
-
-void AgentStream::BeginRefused(Status reason) {
-  self_ = shared_from_this();
-  Close(std::move(reason));
 }
 
 void AgentStream::Welcome(ServerIncarnation server, AgentIncarnation agent) {

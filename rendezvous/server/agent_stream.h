@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,12 +23,11 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::AgentMessage, v1::S
                           public AgentSink,
                           public std::enable_shared_from_this<AgentStream> {
  public:
-  // `driver` must outlive the stream.
-  AgentStream(Driver& driver, std::string job_id);
+  // `driver` and `open_streams`, the number of streams there are, must outlive the stream.
+  AgentStream(Driver& driver, std::string job_id, std::atomic<int>& open_streams);
+  ~AgentStream() override;
 
   void Begin();
-  // For a stream that is not even listened to.
-  void BeginRefused(Status reason);
 
   // AgentSink, from the driver thread.
   void Welcome(ServerIncarnation server, AgentIncarnation agent) override;
@@ -49,6 +49,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::AgentMessage, v1::S
 
   Driver& driver_;
   const std::string job_id_;
+  std::atomic<int>& open_streams_;
   std::shared_ptr<AgentStream> self_;  // keeps the reactor while gRPC knows it
 
   // Of gRPC's read callbacks, which come one at a time.
