@@ -102,6 +102,7 @@ void Membership::State::Evaluate() {
     NoteEntered();
     Prepare();
     GiveUpWaiting();
+    TellWait();
   }
   EndWhenGone();
   PublishChanges();

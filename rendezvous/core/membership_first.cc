@@ -25,12 +25,12 @@ void Membership::State::FormFirst() {
   if (history) {
     return;
   }
-  const std::vector<const Worker*> waiting = Newcomers();
-  if (std::ssize(waiting) < spec.np) {
+  const std::vector<const Worker*> ready = Newcomers();
+  if (std::ssize(ready) < spec.np) {
     return;
   }
   std::vector<Candidate> candidates;
-  for (const Worker* worker : waiting) {
+  for (const Worker* worker : ready) {
     if (std::ssize(candidates) == spec.np) {
       break;
     }

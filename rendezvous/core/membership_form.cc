@@ -11,7 +11,7 @@ namespace elastic::internal {
 Plan Membership::State::Examine() const {
   ELASTIC_CHECK(installed.has_value());
   Plan plan;
-  if (!ExamineMembers(plan) || !FenceAnswered(plan)) {
+  if (!ExamineMembers(plan) || !FenceAnswered(plan) || !AccusationsSettled(plan)) {
     return plan;
   }
   // P11: a successor without any member needs proof that nothing of the old one still runs.
@@ -140,6 +140,31 @@ bool Membership::State::FenceAnswered(Plan& plan) const {
   }
   plan.wait.reason = WaitReason::kFenceAnswers;
   plan.wait.want = static_cast<int>(asked.size());
+  plan.wait.have = plan.wait.want - static_cast<int>(plan.wait.who.size());
+  return false;
+}
+
+bool Membership::State::LossKnown() const {
+  return std::ranges::any_of(members, [&](const Worker* worker) {
+    return worker->dead() || Marked(worker->report.incarnation);
+  });
+}
+
+bool Membership::State::AccusationsSettled(Plan& plan) const {
+  const Instant settled = broken_since.value_or(now) + kAccusationSettle;
+  if (accusations.empty() || LossKnown() || now >= settled) {
+    return true;
+  }
+  std::set<WorkerIncarnation> accused;
+  for (const auto& [reporter, id] : accusations) {
+    accused.insert(id);
+  }
+  plan.wait = {.reason = WaitReason::kFenceAnswers,
+               .want = static_cast<int>(members.size()),
+               .until = settled};
+  for (const WorkerIncarnation& id : accused) {
+    plan.wait.who.push_back(NameOf(*Find(id)));
+  }
   plan.wait.have = plan.wait.want - static_cast<int>(plan.wait.who.size());
   return false;
 }

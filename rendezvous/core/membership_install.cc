@@ -75,10 +75,7 @@ void Membership::State::FormSuccessor() {
 // workers. The same membership is tried again, then the worker with most broken edges goes; ties
 // keep the lower rank. True: somebody has to go first.
 bool Membership::State::RemoveBrokenLink() {
-  const bool explained = std::ranges::any_of(members, [&](const Worker* worker) {
-    return worker->dead() || Marked(worker->report.incarnation);
-  });
-  if (accusations.empty() || explained) {
+  if (accusations.empty() || LossKnown()) {
     return false;
   }
   const bool in_a_row = broken_links > 0 && now - last_broken_link < kBrokenLinkWindow;

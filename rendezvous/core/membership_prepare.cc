@@ -13,6 +13,10 @@ void Membership::State::Prepare() {
   if (!installed || !all_entered || finish_seen || Broken() || closed >= installed->id.number) {
     return;
   }
+  const std::vector<const Worker*> newcomers = Newcomers();
+  if (newcomers.empty() && prepared.empty()) {
+    return;
+  }
   std::vector<Candidate> candidates;
   const auto add = [&](const Worker& worker, int32_t previous_rank) {
     candidates.push_back({.incarnation = worker.report.incarnation,
@@ -25,7 +29,7 @@ void Membership::State::Prepare() {
   for (size_t rank = 0; rank < members.size(); ++rank) {
     add(*members[rank], static_cast<int32_t>(rank));
   }
-  for (const Worker* worker : Newcomers()) {
+  for (const Worker* worker : newcomers) {
     if (std::ssize(candidates) < std::max(spec.np, spec.max_np)) {
       add(*worker, -1);
     }

@@ -13,11 +13,14 @@ void Membership::State::OnReported(const AgentReported& event) {
   }
   const int index = static_cast<int>(host - hosts.data());
   heard[host->agent] = now;
-  if (report.acked_directive > host->last.acked_directive) {
+  // A larger number is one of this server's predecessor.
+  const uint64_t acked =
+      report.acked_directive <= host->directive_sequence ? report.acked_directive : 0;
+  if (acked > host->last.acked_directive) {
     host->ack_reference = now;
   }
   host->last.sequence = report.sequence;
-  host->last.acked_directive = std::max(host->last.acked_directive, report.acked_directive);
+  host->last.acked_directive = std::max(host->last.acked_directive, acked);
   host->last.installed = report.installed;
   host->last.prepared = report.prepared;
   host->last.closed = std::max(host->last.closed, report.closed);

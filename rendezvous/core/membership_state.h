@@ -20,6 +20,9 @@ inline constexpr size_t kResetsKept = 32;
 inline constexpr Duration kFirstCrashWindow = std::chrono::seconds(2);
 // Beyond the agents' own grace period, before a stopping job is given up.
 inline constexpr Duration kStopSlack = std::chrono::seconds(5);
+// A broken connection is seen by the far end before the dead worker's own agent sees the death. So
+// long is an accusation given to be explained by one, before all are believed to live.
+inline constexpr Duration kAccusationSettle = std::chrono::milliseconds(50);
 // Installs with equal membership after a broken link before the accused is removed (P18).
 inline constexpr int kBrokenLinkTries = 2;
 
@@ -119,6 +122,7 @@ struct Membership::State {
   void Prepare();             // membership_prepare.cc
   void CheckFirstRound();     // membership_first.cc
   void GiveUpWaiting();       // membership_end.cc
+  void TellWait();            // membership_wait.cc
   void EndWhenGone();         // membership_end.cc
   void PublishChanges();      // directive.cc
 
@@ -181,6 +185,8 @@ struct Membership::State {
   void AddReset(Reset reset);
   void InstallSuccessor(const Plan& plan);
   bool RemoveBrokenLink();
+  bool LossKnown() const;
+  bool AccusationsSettled(Plan& plan) const;
   bool NoProgress(const Plan& plan);
   static bool SameWorkers(const Roster& roster, const std::vector<Candidate>& candidates);
   void ApplyWorker(const WorkerReport& report, int host);
@@ -231,6 +237,9 @@ struct Membership::State {
   Instant installed_at{};
   bool all_entered = false;
   std::optional<Instant> broken_since;  // no generation that can go on since then
+  Wait waiting;                         // as of the newest step
+  std::optional<Wait> wait_told;        // newest one that was told since the job last went on
+  Instant wait_due{};                   // when `waiting` may be told
   int broken_links = 0;                 // resets in a row by accusations of living workers
   Instant last_broken_link{};
   int failures_without_progress = 0;

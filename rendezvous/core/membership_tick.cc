@@ -76,6 +76,9 @@ std::optional<Instant> Membership::State::NextDeadline() const {
     return next;
   }
   at(started + spec.heartbeat_timeout);
+  if (waiting.reason != WaitReason::kNone) {
+    at(wait_due);
+  }
   if (first_crash && !installed) {
     at(*first_crash + kFirstCrashWindow);
   }
@@ -94,6 +97,7 @@ std::optional<Instant> Membership::State::NextDeadline() const {
   }
   if (broken_since) {
     at(*broken_since + kSpawnHold);
+    at(*broken_since + kAccusationSettle);
     for (const Worker* worker : members) {
       if (!worker->dead() && !Reachable(*worker)) {
         at(LastHeard(worker->report.incarnation.agent) + spec.orphan_limit + kKillAllowance);
