@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "tests/golden/story.h"
+
+// What a correct agent does with its newest directive, and what it reports.
+namespace elastic::internal {
+
+void Story::Report(const std::string& host) {
+  Agent& agent = agents_.at(host);
+  AgentReport report{.host = host,
+                     .agent = agent.incarnation,
+                     .sequence = ++agent.sequence,
+                     .acked_directive = agent.acked,
+                     .installed = agent.installed,
+                     .prepared = agent.prepared,
+                     .closed = agent.closed,
+                     .marks = agent.marks,
+                     .copies = {"10.0.0.1", 9000},
+                     .workers = {},
+                     .spawn_error = agent.spawn_error};
+  for (const auto& [name, actor] : actors_) {
+    if (actor.host == host && !actor.forgotten) {
+      report.workers.push_back(actor.report);
+    }
+  }
+  std::ranges::sort(report.workers, {}, &WorkerReport::incarnation);
+  Feed(AgentReported{agent.connection, std::move(report)});
+}
+
+void Story::Follow(const std::string& host) {
+  Agent& agent = agents_.at(host);
+  const auto directive = membership_->DirectiveFor(host, now_);
+  if (!directive || directive->agent != agent.incarnation) {
+    throw std::runtime_error("no directive for the agent of " + host);
+  }
+  Obey(agent, host, *directive);
+  Report(host);
+}
+
+void Story::Obey(Agent& agent, const std::string& host, const Directive& directive) {
+  agent.acked = directive.sequence;
+  agent.closed = std::max(agent.closed, directive.closed);
+  agent.prepared = directive.prepared ? directive.prepared->id : GenerationId{};
+  for (auto& [name, actor] : actors_) {
+    WorkerReport& report = actor.report;
+    if (actor.host != host || actor.forgotten || report.incarnation.agent != agent.incarnation) {
+      continue;
+    }
+    const auto told = [&](const std::vector<WorkerIncarnation>& list) {
+      return std::ranges::count(list, report.incarnation) > 0;
+    };
+    if (told(directive.forget)) {
+      actor.forgotten = true;
+    }
+    if (report.life == WorkerLife::kDead) {
+      continue;
+    }
+    if (directive.stop != StopMode::kNone) {
+      Die(actor, "signal:15");
+    } else if (told(directive.remove)) {
+      Die(actor, "signal:9");
+    } else if (told(directive.leave)) {
+      report.released = true;
+      Die(actor, "exit:0");
+    }
+    if (report.word.generation.value != 0 && report.word.generation <= agent.closed) {
+      report.word.fenced = true;
+    }
+    if (directive.installed && directive.installed->kind == GenerationKind::kInstalled &&
+        report.life != WorkerLife::kDead) {
+      MoveTo(actor, *directive.installed, agent.closed);
+    }
+  }
+  if (directive.installed) {
+    agent.installed = directive.installed->id;
+  }
+}
+
+// P24: only fenced, non-committing words are reset; a number that is closed is never entered (P12).
+void Story::MoveTo(Actor& actor, const Roster& roster, GenerationNumber closed) {
+  WorkerReport& report = actor.report;
+  const bool free_to_go = report.word.generation.value == 0 || report.word.final_after_fence();
+  if (roster.Find(report.incarnation) == nullptr || !free_to_go || roster.id.number <= closed ||
+      report.word.generation >= roster.id.number) {
+    return;
+  }
+  report.word = {.generation = roster.id.number};
+  report.life = WorkerLife::kMember;
+  report.entered = false;
+  report.finished.reset();
+  report.accusations.clear();
+}
+
+}  // namespace elastic::internal
