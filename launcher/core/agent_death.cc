@@ -76,8 +76,10 @@ void AgentCore::State::On(const agent_event::Exited& event) {
   worker->spawned = true;
   worker->owner_died = worker->dead = worker->reaped = true;
   worker->exit = event.status;
-  // What it left behind dies with it.
-  kills.push_back({worker->incarnation, 9});
+  dirty = true;  // its successor waits until the server has heard of it
+  if (kills.empty()) {
+    kills.push_back({worker->incarnation, 9});  // what it left behind dies with it
+  }
   DelaySlot(worker->slot, worker->progressed || worker->released);
 }
 

@@ -67,8 +67,11 @@ AgentReport AgentCore::MakeReport(Instant now) {
   report.copies = state.copies;
   report.spawn_error = state.spawn_error;
   bool empty = true;
-  for (const auto& [incarnation, worker] : state.workers) {
+  for (auto& [incarnation, worker] : state.workers) {
     empty = empty && !worker.running();
+    if (worker.reaped && worker.exit_told == 0) {
+      worker.exit_told = report.sequence;
+    }
     if (worker.spawned) {
       report.workers.push_back(ReportOf(worker, state.now));
     }

@@ -6,15 +6,19 @@
 namespace elastic::internal {
 
 // One process a slot: a successor waits until the one before is reaped, so that it finds the
-// slot's device free. A slot whose workers keep dying without a commit waits longer each time.
+// slot's device free, and until the server knows how it ended: orders from before can't tell
+// whether one is wanted (a program that ends without joining must not run twice). A slot whose
+// workers keep dying without a commit waits longer each time.
 void AgentCore::State::SpawnWanted() {
   if (agent.value == 0 || !spawn_allowed || ending != Ending::kNo || stop != StopMode::kNone ||
       finished.has_value() || spawn_error.has_value()) {
     return;
   }
   for (const int32_t slot : wanted) {
-    const bool taken = std::ranges::any_of(workers, [slot](const auto& entry) {
-      return entry.second.slot == slot && entry.second.running();
+    const bool taken = std::ranges::any_of(workers, [this, slot](const auto& entry) {
+      const AgentWorker& worker = entry.second;
+      const bool known = worker.exit_told != 0 && worker.exit_told <= acked_report;
+      return worker.slot == slot && (worker.running() || !known);
     });
     if (taken || slot < 0 || slot >= settings.slots || slots[slot].spawn_at > now) {
       continue;

@@ -28,6 +28,7 @@ struct AgentWorker {
   bool lost = false, owner_died = false, dead = false, reaped = false;
   DeathCause cause = DeathCause::kUnspecified;
   std::optional<ExitStatus> exit;
+  uint64_t exit_told = 0;  // first report that had it; 0: none yet
   bool released = false;
   bool progressed = false;  // committed at least once
 
@@ -135,6 +136,7 @@ struct AgentCore::State {
   ServerIncarnation server;
   uint64_t acked_directive = 0;
   uint64_t report_sequence = 0;
+  uint64_t acked_report = 0;         // newest one that the server has applied
   std::map<uint64_t, Instant> sent;  // reports made and not acknowledged
   Instant acked_at;                  // sending of the newest acknowledged one (P23)
   std::optional<Instant> next_beat;

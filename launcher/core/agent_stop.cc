@@ -14,6 +14,7 @@ void AgentCore::State::Acknowledge(uint64_t report) {
     Emit(agent_action::StampDeadline{acked_at + settings.orphan_limit});
   }
   sent.erase(sent.begin(), sent.upper_bound(report));
+  acked_report = std::max(acked_report, report);
   empty_acked = empty_report != 0 && report >= empty_report;
 }
 

@@ -1,0 +1,435 @@
+// Golden stories of the worker's side. Names in brackets are those of protocol.md.
+#include <catch2/catch.hpp>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker_runtime/core/worker_core.h"
+
+namespace elastic::internal {
+namespace {
+
+using namespace worker_event;
+
+constexpr WorkerIncarnation kSelf{AgentIncarnation{1}, 1};
+constexpr WorkerIncarnation kPeer{AgentIncarnation{2}, 1};
+constexpr WorkerIncarnation kNew{AgentIncarnation{2}, 2};
+constexpr WorkerIncarnation kDead{AgentIncarnation{2}, 9};
+
+constexpr CommitWord Word(uint32_t generation, uint32_t commits = 0, bool committing = false,
+                          bool fenced = false) {
+  return {GenerationNumber{generation}, commits, committing, fenced};
+}
+Held Version(uint32_t generation, uint32_t commits) {
+  return {{GenerationNumber{generation}, commits}, 100 * generation + commits, commits};
+}
+
+struct Member {
+  WorkerIncarnation id;
+  bool member_before = true, holds = false;
+};
+Roster MakeRoster(uint32_t number, uint32_t parent, GenerationKind kind, Held resume,
+                  const std::vector<Member>& members) {
+  Roster roster;
+  roster.kind = kind;
+  roster.parent = GenerationNumber{parent};
+  roster.resume = resume;
+  int32_t rank = 0;
+  for (const Member& member : members) {
+    RosterEntry entry;
+    entry.incarnation = member.id;
+    entry.rank = rank++;
+    entry.previous_rank = member.member_before ? entry.rank : -1;
+    entry.holds_resume = member.holds;
+    roster.entries.push_back(entry);
+  }
+  roster.id = {ServerIncarnation{1}, GenerationNumber{number}, RosterDigest(roster)};
+  return roster;
+}
+Roster First() { return MakeRoster(1, 0, GenerationKind::kInstalled, {}, {{kSelf}, {kPeer}}); }
+Roster Grown(uint32_t number = 2) {
+  return MakeRoster(number, 1, GenerationKind::kPrepared, {},
+                    {{kSelf}, {kPeer}, {.id = kNew, .member_before = false}});
+}
+
+std::string Text(CommitWord word) {
+  return std::to_string(word.generation.value) + "," + std::to_string(word.commits) +
+         (word.committing ? "C" : "") + (word.fenced ? "F" : "");
+}
+
+// A core with its word in memory: carries out exchanges, and writes down everything else in order.
+// `before_exchange` is what the agent does to the word just before the next exchange.
+class Fixture {
+ public:
+  explicit Fixture(WorkerIncarnation self = kSelf) : core(self) {}
+
+  std::string Feed(const WorkerEvent& event) {
+    std::string text;
+    std::deque<WorkerAction> queue;
+    const auto front = [&queue](WorkerActions actions) {
+      queue.insert(queue.begin(), actions.begin(), actions.end());
+    };
+    front(core.Step(event));
+    while (!queue.empty()) {
+      const WorkerAction action = std::move(queue.front());
+      queue.pop_front();
+      if (const auto* cas = std::get_if<worker_action::Cas>(&action)) {
+        word = before_exchange ? *std::exchange(before_exchange, std::nullopt) : word;
+        if (word == cas->from) {
+          word = cas->to;
+          identity = word.generation == cas->generation.number ? cas->generation : identity;
+        }
+        front(core.Step(WordSeen{word, identity}));
+        text += (text.empty() ? "" : "; ") + ("word " + Text(word));
+        continue;
+      }
+      text += (text.empty() ? "" : "; ") + Describe(action);
+    }
+    for (const std::string& broken : core.BrokenInvariants()) {
+      text += " BROKEN " + broken;
+    }
+    return text;
+  }
+  std::string See(CommitWord seen, const GenerationId& id) {
+    word = seen;
+    identity = id;
+    return Feed(WordSeen{word, identity});
+  }
+  std::string Fence() {
+    word.fenced = true;
+    return Feed(WordSeen{word, identity});
+  }
+  void EnterFirst() {
+    Feed(RosterCame{First()});
+    See(Word(1), First().id);
+    Feed(EdgesUp{First().id});
+  }
+  std::string Commit(uint32_t prepared = 0) {
+    std::string text = Feed(CommitWanted{identity});
+    text += "; " + Feed(Agreed{identity, prepared, prepared});
+    return text + "; " + Feed(CopyDone{Version(word.generation.value, word.commits + 1)});
+  }
+
+  WorkerCore core;
+  CommitWord word;
+  GenerationId identity;
+  std::optional<CommitWord> before_exchange;
+
+ private:
+  static std::string Describe(const WorkerAction& action) {
+    using namespace worker_action;
+    if (const auto* connect = std::get_if<Connect>(&action)) {
+      return "connect " + ToString(connect->roster.id.number);
+    }
+    if (const auto* disconnect = std::get_if<Disconnect>(&action)) {
+      return "disconnect " + ToString(disconnect->up_to);
+    }
+    if (const auto* fetch = std::get_if<Fetch>(&action)) {
+      return "fetch " + ToString(fetch->roster.id.number) + " from " +
+             ToString(fetch->holder.incarnation);
+    }
+    if (std::holds_alternative<AcceptState>(action)) {
+      return "accept";
+    }
+    if (std::holds_alternative<ReportEntered>(action)) {
+      return "entered";
+    }
+    if (const auto* accusation = std::get_if<ReportAccusation>(&action)) {
+      return "accuse " + ToString(accusation->accusation.accused);
+    }
+    if (std::holds_alternative<ReportFinished>(action)) {
+      return "finished";
+    }
+    if (std::holds_alternative<ReportWordSettled>(action)) {
+      return "settled";
+    }
+    if (const auto* begin = std::get_if<BeginAgreement>(&action)) {
+      return "begin " + std::to_string(begin->prepared_id);
+    }
+    if (std::holds_alternative<AwaitAgreement>(action)) {
+      return "await";
+    }
+    if (std::holds_alternative<CopyState>(action)) {
+      return "copy";
+    }
+    if (const auto* returns = std::get_if<CommitReturns>(&action)) {
+      return returns->committed ? "commit true" : "commit false";
+    }
+    if (const auto* open = std::get_if<Open>(&action)) {
+      return "open " + ToString(open->roster.id.number) + (open->restored ? " restored" : "");
+    }
+    if (std::holds_alternative<Close>(action)) {
+      return "close";
+    }
+    if (const auto* run = std::get_if<RunReturns>(&action)) {
+      return run->left ? "left" : "returns";
+    }
+    return "fatal " + std::get<Fatal>(action).message;
+  }
+};
+
+TEST_CASE("Roster, word and edges may come in any order, the function is called after all") {
+  Fixture worker;
+  SECTION("roster first") {
+    CHECK(worker.Feed(RosterCame{First()}).empty());
+    CHECK(worker.See(Word(1), First().id) == "disconnect 0; connect 1");
+  }
+  SECTION("word first") {
+    CHECK(worker.See(Word(1), First().id).empty());
+    CHECK(worker.Feed(RosterCame{First()}) == "disconnect 0; connect 1");
+  }
+  CHECK(worker.Feed(EdgesUp{First().id}) == "entered; begin 0; open 1 restored");
+  CHECK(worker.Feed(RosterCame{First()}).empty());
+}
+
+TEST_CASE("A word of another identity with the same number is not entered (P2)") {
+  Fixture worker;
+  worker.Feed(RosterCame{First()});
+  GenerationId other = First().id;
+  other.server = ServerIncarnation{2};
+  CHECK(worker.See(Word(1), other).empty());
+}
+
+TEST_CASE("A commit awaits the agreement, marks, copies and counts (P5, P6)") {
+  Fixture worker;
+  worker.EnterFirst();
+  CHECK(worker.Feed(CommitWanted{First().id}) == "await");
+  CHECK(worker.Feed(Agreed{First().id, 0, 0}) == "word 1,0C; copy");
+  CHECK(worker.Feed(CopyDone{Version(1, 1)}) == "word 1,1; begin 0; commit true");
+}
+
+TEST_CASE("A call that has not noticed that its generation is over commits nothing") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Commit();
+  worker.Fence();
+  const Roster next =
+      MakeRoster(2, 1, GenerationKind::kInstalled, Version(1, 1), {{.id = kSelf, .holds = true}});
+  worker.Feed(RosterCame{next});
+  worker.See(Word(2), next.id);
+  CHECK(worker.Feed(EdgesUp{next.id}) == "entered; begin 0; open 2 restored");
+  CHECK(worker.Feed(CommitWanted{First().id}) == "commit false");
+  CHECK(worker.Feed(FunctionReturned{Version(1, 1), First().id}).empty());
+  CHECK(worker.Feed(CommitWanted{next.id}) == "await");
+}
+
+TEST_CASE("A fence before the mark ends the commit, after it the commit is finished (P5)") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Feed(CommitWanted{First().id});
+  SECTION("while it awaits the agreement") {
+    CHECK(worker.Fence() == "close; commit false");
+    CHECK(worker.Feed(Agreed{First().id, 0, 0}).empty());
+  }
+  SECTION("just before the exchange that marks") {
+    worker.before_exchange = Word(1, 0, false, true);
+    CHECK(worker.Feed(Agreed{First().id, 0, 0}) == "word 1,0F; commit false; close");
+  }
+  SECTION("while it copies") {
+    worker.Feed(Agreed{First().id, 0, 0});
+    CHECK(worker.Fence() == "close");
+    CHECK(worker.Feed(CopyDone{Version(1, 1)}) == "word 1,1F; settled; commit true");
+  }
+  SECTION("just before the exchange that counts") {
+    worker.Feed(Agreed{First().id, 0, 0});
+    worker.before_exchange = Word(1, 0, true, true);
+    CHECK(worker.Feed(CopyDone{Version(1, 1)}) ==
+          "word 1,0CF; word 1,1F; settled; commit true; close");
+  }
+  CHECK(worker.Feed(CommitWanted{First().id}) == "commit false");
+}
+
+TEST_CASE("A boundary is one only if all contributed the same successor (P25, V7)") {
+  Fixture worker;
+  worker.EnterFirst();
+  CHECK(worker.Feed(RosterCame{Grown()}) == "connect 2");
+  // Its edges do not stand yet: this rank does not contribute it.
+  CHECK(worker.Commit().ends_with("begin 0; commit true"));
+  CHECK(worker.Feed(EdgesUp{Grown().id}).empty());
+  CHECK(worker.Commit().ends_with("begin 2; commit true"));
+  worker.Feed(CommitWanted{First().id});
+  SECTION("others had not been told") {
+    worker.Feed(Agreed{First().id, 0, 2});
+    CHECK(worker.Feed(CopyDone{Version(1, 3)}) == "word 1,3; begin 2; commit true");
+  }
+  SECTION("all had") {
+    worker.Feed(Agreed{First().id, 2, 2});
+    CHECK(worker.Feed(CopyDone{Version(1, 3)}) ==
+          "word 1,3; word 2,0; entered; begin 0; open 2; commit true");
+    // The old connections go when all are known to have crossed.
+    worker.Feed(CommitWanted{Grown().id});
+    CHECK(worker.Feed(Agreed{Grown().id, 0, 0}) == "disconnect 1; word 2,0C; copy");
+  }
+  SECTION("the fence is first: the commit stands, the successor is not entered") {
+    worker.Feed(Agreed{First().id, 2, 2});
+    worker.Fence();
+    CHECK(worker.Feed(CopyDone{Version(1, 3)}) == "word 1,3F; settled; commit true");
+  }
+  SECTION("a peer that has crossed and left the old edges is no loss") {
+    worker.Feed(Agreed{First().id, 2, 2});
+    CHECK(worker.Feed(PeerBroken{First().id, kPeer}).empty());
+  }
+}
+
+TEST_CASE("A loss before the successor is entered ends the commit well (P26)") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Feed(RosterCame{Grown()});
+  worker.Feed(EdgesUp{Grown().id});
+  worker.Commit();
+  worker.Feed(PeerBroken{Grown().id, kNew});
+  worker.Feed(CommitWanted{First().id});
+  worker.Feed(Agreed{First().id, 2, 2});
+  CHECK(worker.Feed(CopyDone{Version(1, 2)}) == "word 1,2; word 2,0");
+  CHECK(worker.Fence() == "close; commit true");
+  const Roster third = MakeRoster(3, 2, GenerationKind::kInstalled, Version(1, 2),
+                                  {{.id = kSelf, .holds = true}, {.id = kPeer, .holds = true}});
+  worker.Feed(RosterCame{third});
+  CHECK(worker.See(Word(3), third.id) == "disconnect 2; connect 3");
+  CHECK(worker.Feed(EdgesUp{third.id}) == "entered; begin 0; open 3 restored");
+}
+
+TEST_CASE("A newcomer enters a prepared generation only when a holder tells it (P25)") {
+  Fixture worker(kNew);
+  worker.See(Word(0), {});
+  CHECK(worker.Feed(RosterCame{Grown()}) == "fetch 2 from 1.1; connect 2");
+  CHECK(worker.Feed(EdgesUp{Grown().id}).empty());
+  SECTION("told") {
+    CHECK(worker.Feed(StateOffered{Grown().id, Version(1, 3)}) == "word 2,0; accept");
+    CHECK(worker.Feed(StateTaken{Grown().id, Version(1, 3)}) ==
+          "entered; begin 0; open 2 restored");
+  }
+  SECTION("the number was closed meanwhile") {
+    CHECK(worker.See(Word(0, 2), {}) == "disconnect 2");
+    CHECK(worker.Feed(StateOffered{Grown().id, Version(1, 3)}).empty());
+  }
+  SECTION("it is closed at this very moment") {
+    worker.before_exchange = Word(0, 2);
+    CHECK(worker.Feed(StateOffered{Grown().id, Version(1, 3)}) == "word 0,2; disconnect 2");
+  }
+  SECTION("the holder is lost") {
+    CHECK(worker.Feed(FetchFailed{Grown().id, kSelf}) == "fetch 2 from 2.1");
+  }
+  SECTION("another successor takes its place, but the first one was entered") {
+    CHECK(worker.Feed(RosterCame{Grown(3)}) == "fetch 3 from 1.1; connect 3");
+    CHECK(worker.Feed(RosterCame{Grown(2)}) == "fetch 2 from 1.1");
+  }
+  SECTION("the server forms one itself: the agent's reset decides") {
+    const Roster installed =
+        MakeRoster(3, 1, GenerationKind::kInstalled, Version(1, 3),
+                   {{.id = kPeer, .holds = true}, {.id = kNew, .member_before = false}});
+    worker.Feed(RosterCame{installed});
+    CHECK(worker.See(Word(3), installed.id) == "disconnect 2; fetch 3 from 2.1; connect 3");
+  }
+}
+
+TEST_CASE("A member behind takes the state from one holder after the other, copies too (P14)") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Commit();
+  worker.Fence();
+  Roster next = MakeRoster(2, 1, GenerationKind::kInstalled, Version(1, 2),
+                           {{kSelf}, {.id = kPeer, .holds = true}});
+  RosterEntry copy;
+  copy.role = Role::kCopy;
+  copy.incarnation = kDead;
+  copy.holds_resume = true;
+  next.entries.push_back(copy);
+  next.id.roster_digest = RosterDigest(next);
+  worker.Feed(RosterCame{next});
+  CHECK(worker.See(Word(2), next.id) == "disconnect 1; fetch 2 from 2.1; connect 2");
+  CHECK(worker.Feed(FetchFailed{next.id, kPeer}) == "fetch 2 from 2.9");
+  CHECK(worker.Feed(StateOffered{next.id, Version(1, 2)}) == "accept");
+  CHECK(worker.Feed(EdgesUp{next.id}).empty());
+  SECTION("taken") {
+    CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}) == "entered; begin 0; open 2 restored");
+  }
+  SECTION("a second loss in the middle") {
+    CHECK(worker.Fence().empty());
+    CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}).empty());
+    const Roster third =
+        MakeRoster(3, 2, GenerationKind::kInstalled, Version(1, 2), {{.id = kSelf, .holds = true}});
+    worker.Feed(RosterCame{third});
+    worker.See(Word(3), third.id);
+    CHECK(worker.Feed(EdgesUp{third.id}) == "entered; begin 0; open 3 restored");
+  }
+  SECTION("no holder answers, again and again") {
+    std::string last;
+    for (int i = 0; i < 6 && !last.starts_with("fatal"); ++i) {
+      last = worker.Feed(FetchFailed{next.id, kPeer});
+    }
+    CHECK(last.starts_with("fatal none of 2 holders"));
+  }
+}
+
+TEST_CASE("Equal versions with other bytes are an error of the program (P3)") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Commit();
+  worker.Fence();
+  Held other = Version(1, 1);
+  other.digest = 7;
+  const Roster next =
+      MakeRoster(2, 1, GenerationKind::kInstalled, other, {{kSelf}, {.id = kPeer, .holds = true}});
+  worker.Feed(RosterCame{next});
+  CHECK(worker.See(Word(2), next.id).find("fatal state of version (1, 1) differs") !=
+        std::string::npos);
+}
+
+TEST_CASE("A broken connection is told once, and only in a generation that is whole (P18)") {
+  Fixture worker;
+  worker.EnterFirst();
+  SECTION("whole") {
+    CHECK(worker.Feed(PeerBroken{First().id, kPeer}) == "accuse 2.1");
+    CHECK(worker.Feed(PeerBroken{First().id, kPeer}).empty());
+  }
+  SECTION("fenced") {
+    worker.Fence();
+    CHECK(worker.Feed(PeerBroken{First().id, kPeer}).empty());
+  }
+}
+
+TEST_CASE("A loss before the record calls the function again, after it run returns (P29)") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Commit();
+  CHECK(worker.Feed(FunctionReturned{Version(1, 1), First().id}) == "finished");
+  CHECK(worker.core.phase() == Phase::kFinished);
+  CHECK(worker.Feed(PeerBroken{First().id, kPeer}).empty());  // it exits, having been told first
+  CHECK(worker.Fence() == "close");
+  SECTION("the record was made: all had reported") {
+    CHECK(worker.Feed(FinishRecorded{{First().id, Version(1, 1)}}) == "returns");
+  }
+  SECTION("a successor comes") {
+    const Roster next =
+        MakeRoster(2, 1, GenerationKind::kInstalled, Version(1, 1), {{.id = kSelf, .holds = true}});
+    worker.Feed(RosterCame{next});
+    worker.See(Word(2), next.id);
+    CHECK(worker.Feed(EdgesUp{next.id}) == "entered; begin 0; open 2 restored");
+    CHECK(worker.Feed(FunctionReturned{Version(1, 1), next.id}) == "finished");
+    CHECK(worker.Feed(FinishRecorded{{next.id, Version(1, 1)}}) == "returns");
+  }
+}
+
+TEST_CASE("A newcomer that is not needed leaves, a drained member waits to be told (P25, P29)") {
+  SECTION("newcomer") {
+    Fixture worker(kNew);
+    worker.See(Word(0), {});
+    CHECK(worker.Feed(LeaveTold{}) == "left");
+  }
+  SECTION("drained") {
+    Fixture worker;
+    worker.EnterFirst();
+    const Roster without = MakeRoster(2, 1, GenerationKind::kPrepared, {}, {{kPeer}});
+    CHECK(worker.Feed(RosterCame{without}).empty());
+    CHECK(worker.Commit().ends_with("begin 2; commit true"));
+    worker.Feed(CommitWanted{First().id});
+    worker.Feed(Agreed{First().id, 2, 2});
+    CHECK(worker.Feed(CopyDone{Version(1, 2)}) == "word 1,2");
+    CHECK(worker.Feed(LeaveTold{}) == "close; commit true; left");
+  }
+}
+
+}  // namespace
+}  // namespace elastic::internal
