@@ -73,8 +73,9 @@ def AJobThatNeverGetsItsWorkersEndsWithThree(context):
 
 
 def ProgramsThatNeverJoinEndWithZeroAndOneWarning(context):
-    with context.job(["-np", "2"], ["true"]) as job:
+    with context.job(["-np", "2"], ["sh", "-c", "echo has-run"]) as job:
         job.expect_exit(0, 20)
+        assert job.output.count(":has-run") == 2, f"each program runs once: {job.output}"
         warnings = [line.text for line in job.lines if "join" in line.text]
         assert len(warnings) == 1, job.output
         print(f"  warns: {warnings[0]}")

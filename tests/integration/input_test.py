@@ -58,11 +58,17 @@ def BadInputIsRefusedWithOneLineAndExitTwo(context):
 
 
 def HelpAndVersionExitWithZero(context):
-    for program in ("elastic-run", "elastic-ctl", "elastic-rendezvous", "elastic-agent"):
+    for program in ("elastic-run", "elastic-ctl", "elastic-rendezvous"):
         for flag in ("--help", "--version"):
             done = subprocess.run([context.program(program), flag], capture_output=True, text=True,
                                   timeout=10, check=False, stdin=subprocess.DEVNULL)
             assert done.returncode == 0 and done.stdout.strip(), (program, flag, done)
+
+
+def AnAgentStartedByHandSaysWhoStartsIt(context):
+    done = subprocess.run([context.program("elastic-agent"), "--help"], capture_output=True,
+                          text=True, timeout=10, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and "elastic-run" in done.stderr, done
 
 
 def AMissingDataSetEndsTheJobWithOneAndTheProgramSaysTwo(context):
