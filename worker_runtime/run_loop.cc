@@ -16,7 +16,7 @@ Status RunLoop(Session& session, const std::function<Verdict()>& function) {
       case Verdict::kAborted: continue;
       case Verdict::kDone: break;
     }
-    const Status finished = session.Finish(std::nullopt);
+    Status finished = session.Finish(std::nullopt);
     if (finished.ok() || finished.code() != StatusCode::kAborted) {
       return finished;
     }

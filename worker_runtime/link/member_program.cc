@@ -103,7 +103,7 @@ Status Member::Join(Deadline deadline) {
     if (done()) {
       return OkStatus();
     }
-    const Status synchronised = Synchronise(deadline);
+    Status synchronised = Synchronise(deadline);
     if (synchronised.code() != StatusCode::kAborted) {
       return synchronised;
     }
@@ -192,7 +192,7 @@ Status Member::Commit(uint64_t step, Deadline deadline) {
                        .await = false,
                        .copy = {},
                        .answer = {}};
-  const Status status = CommitLocked(deadline);
+  Status status = CommitLocked(deadline);
   SetProgramPhase(Phase::kOutside);
   return status;
 }
@@ -299,6 +299,10 @@ StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective(Phase phase) {
 Status Member::EndCollective(const Communicator& communicator, const Status& status) {
   MutexLock lock(mutex_);
   SetProgramPhase(Phase::kOutside);
+  if (status.code() == StatusCode::kInvalidArgument) {
+    // Ranks that do not make the same calls: peers will accuse this one, so say it while it lives.
+    LogError(status.message());
+  }
   if (status.code() == StatusCode::kUnavailable) {
     call_over_ = true;
     if (const auto peer = communicator.broken_peer(); peer) {

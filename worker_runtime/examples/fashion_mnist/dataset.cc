@@ -38,8 +38,8 @@ elastic::Status ReadFile(const std::string& path, Format format, std::vector<uin
             "no data set: cannot open " + path +
                 "; install Debian's dataset-fashion-mnist, or give its folder with --data"};
   }
-  const elastic::Status torn(elastic::Code::kDataLoss,
-                             path + " is not a gzipped IDX file of Fashion-MNIST");
+  elastic::Status torn(elastic::Code::kDataLoss,
+                       path + " is not a gzipped IDX file of Fashion-MNIST");
   uint32_t magic = 0;
   uint32_t count = 0;
   if (!ReadNumber(file.get(), magic) || magic != format.magic || !ReadNumber(file.get(), count) ||
