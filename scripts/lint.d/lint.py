@@ -4,8 +4,8 @@
   scripts/lint --fast    text rules and clang-format only (a few seconds)
 
 Compiling checks are cached under build/lint by the content of a file and of everything of ours that
-it includes, so only what changed is checked again. clang-tidy takes its flags from the newest
-compile_commands.json under build/ (scripts/build dev makes one).
+it includes, so only what changed is checked again. clang-tidy takes its flags from the
+compile_commands.json of a build (build/dev; scripts/build dev makes one).
 """
 
 import argparse
@@ -107,12 +107,6 @@ class Cache:
         return self.folder / digest.hexdigest()[:40]
 
 
-def compile_database():
-    found = sorted(ROOT.glob("build/*/compile_commands.json"), key=lambda p: -p.stat().st_mtime)
-    dev = ROOT / "build" / "dev" / "compile_commands.json"
-    return dev if dev.exists() else (found[0] if found else None)
-
-
 def run_cached(check, salt, paths, command, deadline):
     """Runs command(path) on what is not known to pass; yields problems."""
     cache = Cache(check, salt)
@@ -142,21 +136,18 @@ def run_cached(check, salt, paths, command, deadline):
         yield f"{check}: no time for {len(skipped)} files ({names} ...): run again to go on"
 
 
-def header_problems(files, deadline):
+def header_problems(files, build, deadline):
     headers = [p for p in files if p.suffix == ".h"]
-    generated = [str(p) for p in ROOT.glob("build/dev/generated") if p.is_dir()]
     base = ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
-            "-Wno-missing-field-initializers", "-I", "."]
-    for folder in generated:
-        base += ["-I", folder]
+            "-Wno-missing-field-initializers", "-I", ".", "-I", str(build / "generated")]
     yield from run_cached("headers", " ".join(base), headers,
                           lambda p: [*base, "-include", str(p), "-x", "c++", "/dev/null"], deadline)
 
 
-def tidy_problems(files, deadline):
-    database = compile_database()
-    if database is None:
-        yield "clang-tidy needs a compile_commands.json: run scripts/build dev first"
+def tidy_problems(files, build, deadline):
+    database = build / "compile_commands.json"
+    if not database.exists():
+        yield f"clang-tidy needs {database}: run scripts/build dev first"
         return
     known = database.read_text()
     units = [p for p in files if p.suffix == ".cc" and str(ROOT / p) in known]
@@ -171,6 +162,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fast", action="store_true", help="text rules and formatting only")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "dev",
+                        help="a build folder of this checkout (build/dev)")
     parser.add_argument("--budget", type=float, default=None, metavar="SECONDS",
                         help="begin no compiling check after this time; reported as a failure")
     parser.add_argument("paths", nargs="*", help="only these files or folders")
@@ -180,8 +173,8 @@ def main():
     deadline = time.monotonic() + options.budget if options.budget is not None else None
     checks = [("text", lambda: text_problems(files)), ("format", lambda: format_problems(files))]
     if not options.fast:
-        checks += [("headers", lambda: header_problems(files, deadline)),
-                   ("tidy", lambda: tidy_problems(files, deadline))]
+        checks += [("headers", lambda: header_problems(files, options.build, deadline)),
+                   ("tidy", lambda: tidy_problems(files, options.build, deadline))]
     total = 0
     for name, check in checks:
         start = time.monotonic()

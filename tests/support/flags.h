@@ -24,7 +24,7 @@ class Flags {
     if (found == values_.end()) {
       return standard;
     }
-    const std::string value = found->second;
+    std::string value = found->second;
     values_.erase(found);
     return value;
   }
