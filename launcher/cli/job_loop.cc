@@ -47,10 +47,10 @@ JobLoop::JobLoop(Options options, JobSignals& signals, JobEnd& end, Console& con
       post_(std::move(options.post)),
       agents_({.program = std::move(options.agent_program), .agents = std::move(options.agents)},
               {.trouble =
-                   [this](const std::string& host, const std::string& message) {
-                     console_.Say(Severity::kWarning, message);
-                     post_(AgentStartFailed{host, message});
-                   }},
+                   // Told by the server's note.
+               [this](const std::string& host, const std::string& message) {
+                 post_(AgentStartFailed{host, message});
+               }},
               console.relay()) {}
 
 JobEnd::Result JobLoop::Run() {

@@ -8,6 +8,13 @@
 
 namespace elastic::internal {
 
+namespace {
+
+// Restarts are delayed, so an agent that died so many deaths ago has been dead for minutes.
+constexpr size_t kFormerInputsKept = 8;
+
+}  // namespace
+
 AgentSupervisor::AgentSupervisor(Options options, Callbacks callbacks, OutputRelay& output)
     : program_(std::move(options.program)), callbacks_(std::move(callbacks)), output_(output) {
   for (AgentBootstrap& bootstrap : options.agents) {
@@ -90,6 +97,10 @@ void AgentSupervisor::HandleEvents(Instant now) {
     pollfd ended{slot.agent.pidfd.get(), POLLIN, 0};
     if (poll(&ended, 1, 0) == 1) {
       const ExitStatus status = ReapAgent(slot.agent);
+      slot.former_inputs.push_back(std::move(slot.agent.input));
+      if (slot.former_inputs.size() > kFormerInputsKept) {
+        slot.former_inputs.pop_front();
+      }
       slot.agent = LocalAgent{};
       HandleDeath(slot, StrCat("ended with ", ToString(status)), now);
     }
@@ -107,6 +118,7 @@ void AgentSupervisor::CloseInputs() {
   for (Slot& slot : slots_) {
     slot.agent.unwritten.clear();
     slot.agent.input.Reset();
+    slot.former_inputs.clear();
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ class AgentSupervisor {
     std::vector<AgentBootstrap> agents;
   };
   struct Callbacks {
-    // An agent could not be started, or has ended by itself and will be started again.
+    // An agent could not be started, or has ended by itself, and will be started again: `it ended
+    // with exit code 7, started again at once`.
     std::function<void(const std::string& host, const std::string& message)> trouble;
   };
   // `output` must outlive the supervisor.
@@ -54,6 +56,10 @@ class AgentSupervisor {
     LocalAgent agent;
     Instant started;
     RestartDelay delay;
+    // Inputs of dead agents, newest last. A guardian outlives its agent by what it takes to kill
+    // the workers; if it saw this input closed it would take the launcher for gone and remove the
+    // sockets of the job, under the feet of the next agent.
+    std::deque<UniqueFd> former_inputs;
     std::optional<Instant> start_at;
   };
 

@@ -34,6 +34,9 @@ class FakeAgent {
 
   std::string program() const { return folder_ + "/elastic-agent"; }
   int output() const { return output_.get(); }
+  bool Exists(const std::string& name) const {
+    return std::filesystem::exists(folder_ + "/" + name);
+  }
   std::string Content(const std::string& name) const {
     std::ostringstream content;
     content << std::ifstream(folder_ + "/" + name).rdbuf();
@@ -134,6 +137,23 @@ TEST_CASE("AnAgentThatDiesIsStartedAtOnceAndThenWithADelay") {
   REQUIRE(job.Await([&] { return job.troubles.size() == 2; }));
   CHECK_THAT(job.troubles[1], Catch::Contains("started again in 1s"));
   CHECK(*job.supervisor.NextDeadline() > Now());
+}
+
+TEST_CASE("TheInputOfADeadAgentStaysOpenForItsGuardianUntilTheLauncherIsDone") {
+  // The child stands for the guardian: it holds the agent's input and sees when that is closed.
+  // A shell gives its background jobs another standard input, hence the copy.
+  Fixture job(
+      "exec 3<&0; if test -e once; then cat > /dev/null; exit; fi; touch once; read -r line;"
+      "(cat <&3 > /dev/null; touch launcher_gone) & exit 1");
+  job.supervisor.StartDue(Now());
+  REQUIRE(job.Await([&] { return job.troubles.size() == 1; }));
+  job.supervisor.StartDue(Now());
+  const Instant limit = Now() + 200ms;
+  job.Await([&] { return Now() > limit; });
+  CHECK_FALSE(job.fake.Exists("launcher_gone"));
+  job.supervisor.StopRestarting();
+  job.supervisor.CloseInputs();
+  CHECK(job.Await([&] { return job.fake.Exists("launcher_gone"); }));
 }
 
 TEST_CASE("AnAgentThatCannotBeStartedIsTroubleToo") {
