@@ -14,7 +14,7 @@ from waiting import wait_until
 
 LONG = ["--steps", 8000, "--step-us", 3000]
 # Long enough that the job trains on after a new agent has brought its workers.
-MEDIUM = ["--steps", 1500, "--step-us", 3000]
+MEDIUM = ["--steps", 700, "--step-us", 3000]
 
 
 def _gone(pids):
@@ -105,7 +105,7 @@ def AStoppedWorkerIsLostAtTheFirstMissedBeatAndKilled(context):
 
 def AStoppedAgentIsASilentHostAndTheOthersTrainOn(context):
     """Its workers may live until the orphan limit (30 s); continued before, they are taken back."""
-    arguments = ["--steps", 3000, "--step-us", 3000]
+    arguments = ["--steps", 1000, "--step-us", 3000]
     with context.oracle_job(arguments, launcher=["--heartbeat-timeout", "1s"]) as job:
         before = job.wait_size(4)
         target = before.members[3]
