@@ -48,6 +48,9 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
     installed = roster;
     installed_at = start;
     IndexMembers();
+    for (const Roster& next : prepared) {
+      Index(next);  // its newcomers may have entered it unseen, so they are waited for too (P10)
+    }
   }
 }
 

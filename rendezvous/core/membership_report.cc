@@ -132,27 +132,29 @@ void Membership::State::LearnBoundaries(const AgentReport& report) {
   }
 }
 
-// What the agent was told to forget and no longer reports: its copy is gone. The entry itself stays
-// while a roster names it, since its death still matters for the next generation.
+// An agent names each of its workers from the spawn on until it has reaped it and was told, by this
+// server or its predecessor, to forget it. One that a report does not name is dead, and its copy is
+// gone. The entry stays while a roster names it: its death still matters for the next generation.
 void Membership::State::ForgetAbsent(Host& host, int index) {
-  if (host.forgotten.empty()) {
-    return;
-  }
   for (auto at = workers.lower_bound({host.agent, 0});
        at != workers.end() && at->first.agent == host.agent;) {
     Worker& worker = at->second;
-    const bool told = host.forgotten.contains(at->first);
     // ApplyWorker has just marked every reported one by this sequence number.
-    if (!told || worker.seen_in == host.last.sequence) {
+    if (worker.seen_in == host.last.sequence) {
       ++at;
       continue;
+    }
+    if (!worker.dead()) {
+      worker.reported = true;
+      worker.report.life = WorkerLife::kDead;
+      worker.death_noted = worker.exit_counted = true;
     }
     worker.copy_dropped = true;
     worker.report.held = {};
     host.forgotten.erase(at->first);
     at = Named(worker) ? std::next(at) : workers.erase(at);
+    publish_hosts.insert(index);
   }
-  publish_hosts.insert(index);
 }
 
 void Membership::State::CountExit(Worker& worker) {

@@ -98,9 +98,9 @@ std::optional<Instant> Membership::State::NextDeadline() const {
   if (broken_since) {
     at(*broken_since + kSpawnHold);
     at(*broken_since + kAccusationSettle);
-    for (const Worker* worker : members) {
-      if (!worker->dead() && !Reachable(*worker)) {
-        at(LastHeard(worker->report.incarnation.agent) + spec.orphan_limit + kKillAllowance);
+    for (const auto& [id, worker] : workers) {  // P11 of members, P10 of a prepared successor's
+      if (!worker.dead() && !Reachable(worker)) {
+        at(LastHeard(id.agent) + spec.orphan_limit + kKillAllowance);
       }
     }
   }
