@@ -217,8 +217,9 @@ bool Membership::State::PreparedAccounted(Plan& plan) const {
     bool stopped = false, all_lost = true;
     for (const RosterEntry& entry : next.entries) {
       const Worker* worker = Find(entry.incarnation);
-      if (worker == nullptr) {
-        all_lost = false;
+      if (worker == nullptr) {  // of a life of its agent that this server never heard of
+        const Instant heard_last = LastHeard(entry.incarnation.agent);
+        all_lost = all_lost && now >= heard_last + spec.orphan_limit + kKillAllowance;
         continue;
       }
       const Host& host = hosts[static_cast<size_t>(worker->host)];
