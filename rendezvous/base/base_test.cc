@@ -19,6 +19,15 @@ TEST_CASE("Durations take a suffix and a bare number is seconds") {
   }
 }
 
+TEST_CASE("Durations are written for people, without exponents") {
+  CHECK(FormatDuration(std::chrono::seconds(3)) == "3s");
+  CHECK(FormatDuration(std::chrono::milliseconds(1250)) == "1.25s");
+  CHECK(FormatDuration(std::chrono::microseconds(999'900)) == "1000ms");
+  CHECK(FormatDuration(std::chrono::microseconds(40)) == "40us");
+  CHECK(FormatDuration(std::chrono::minutes(10)) == "600s");
+  CHECK(FormatDuration(std::chrono::milliseconds(999'900)) == "1000s");
+}
+
 TEST_CASE("A commit word survives packing with every field at its limits") {
   const CommitWord word{GenerationNumber{0xFFFFFFFF}, CommitWord::kCommitsMax, true, true};
   CHECK(CommitWord::Unpack(word.Pack()) == word);

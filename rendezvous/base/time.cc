@@ -29,9 +29,10 @@ double UnitSeconds(std::string_view unit) {
   return 0.0;
 }
 
+// Three digits, and never an exponent: 999.9 becomes 1000, not 1e+03.
 std::string Number(double value, const char* unit) {
   char text[64];
-  std::snprintf(text, sizeof text, "%.3g%s", value, unit);
+  std::snprintf(text, sizeof text, std::fabs(value) >= 999.5 ? "%.0f%s" : "%.3g%s", value, unit);
   return text;
 }
 

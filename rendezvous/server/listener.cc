@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "grpc/health/v1/health.pb.h"
+#include "elastic/health.pb.h"
 #include "rendezvous/base/limits.h"
 
 namespace elastic::internal {
