@@ -97,6 +97,7 @@ struct Process {
   RosterEntry fetch_holder;
   Held fetch_offer;
   bool accepted = false;
+  StateVersion late;  // taken after the fence of its generation, so in no answer to it
   std::vector<Request> requests;
 };
 

@@ -235,6 +235,7 @@ void Sim::Transfer(Process& process) {
     const GenerationId generation = at.fetch_generation;
     at.fetch_generation = {};
     at.page.held = at.fetch_offer;
+    at.late = at.page.word.fenced ? at.page.held.version : StateVersion{};
     ghost_.CheckHolds(at.page.held, "worker " + ToString(at.id));
     Count("state taken");
     Feed(at, worker_event::StateTaken{generation, at.page.held});
