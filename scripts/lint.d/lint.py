@@ -139,7 +139,8 @@ def run_cached(check, salt, paths, command, deadline):
 def header_problems(files, build, deadline):
     headers = [p for p in files if p.suffix == ".h"]
     base = ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
-            "-Wno-missing-field-initializers", "-I", ".", "-I", str(build / "generated")]
+            "-Wno-missing-field-initializers", "-I", ".", "-I", str(build / "generated"),
+            *rules.DEFINITIONS]
     yield from run_cached("headers", " ".join(base), headers,
                           lambda p: [*base, "-include", str(p), "-x", "c++", "/dev/null"], deadline)
 

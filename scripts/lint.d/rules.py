@@ -95,3 +95,6 @@ BANNED = [
 
 LINES_MAX = 400
 COLUMNS_MAX = 100
+
+# What CMake defines for single test programs, so that their headers compile alone, too.
+DEFINITIONS = ['-DELASTIC_AGENT_TEST_WORKER=""']
