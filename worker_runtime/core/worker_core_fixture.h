@@ -11,8 +11,6 @@
 // Shared by the golden stories of the worker core.
 namespace elastic::internal::worker_testing {
 
-using namespace worker_event;
-
 inline constexpr WorkerIncarnation kSelf{AgentIncarnation{1}, 1};
 inline constexpr WorkerIncarnation kPeer{AgentIncarnation{2}, 1};
 inline constexpr WorkerIncarnation kNew{AgentIncarnation{2}, 2};
@@ -83,7 +81,7 @@ class Fixture {
           word = cas->to;
           identity = word.generation == cas->generation.number ? cas->generation : identity;
         }
-        front(core.Step(WordSeen{word, identity}));
+        front(core.Step(worker_event::WordSeen{word, identity}));
         text += (text.empty() ? "" : "; ") + ("word " + Text(word));
         continue;
       }
@@ -97,21 +95,22 @@ class Fixture {
   std::string See(CommitWord seen, const GenerationId& id) {
     word = seen;
     identity = id;
-    return Feed(WordSeen{word, identity});
+    return Feed(worker_event::WordSeen{word, identity});
   }
   std::string Fence() {
     word.fenced = true;
-    return Feed(WordSeen{word, identity});
+    return Feed(worker_event::WordSeen{word, identity});
   }
   void EnterFirst() {
-    Feed(RosterCame{First()});
+    Feed(worker_event::RosterCame{First()});
     See(Word(1), First().id);
-    Feed(EdgesUp{First().id});
+    Feed(worker_event::EdgesUp{First().id});
   }
   std::string Commit(uint32_t prepared = 0) {
-    std::string text = Feed(CommitWanted{identity});
-    text += "; " + Feed(Agreed{identity, prepared, prepared});
-    return text + "; " + Feed(CopyDone{Version(word.generation.value, word.commits + 1)});
+    std::string text = Feed(worker_event::CommitWanted{identity});
+    text += "; " + Feed(worker_event::Agreed{identity, prepared, prepared});
+    return text + "; " +
+           Feed(worker_event::CopyDone{Version(word.generation.value, word.commits + 1)});
   }
 
   WorkerCore core;

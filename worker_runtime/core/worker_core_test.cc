@@ -6,6 +6,8 @@
 namespace elastic::internal::worker_testing {
 namespace {
 
+using namespace worker_event;
+
 TEST_CASE("Roster, word and edges may come in any order, the function is called after all") {
   Fixture worker;
   SECTION("roster first") {
