@@ -14,8 +14,8 @@
 
 #include "launcher/agent/process_tree.h"
 #include "launcher/agent/traces.h"
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/real_clock.h"
+#include "rendezvous/base/unique_fd.h"
 
 // What the tests of guardian and agent share: real processes, watched without sleeping.
 namespace elastic::internal {

@@ -8,8 +8,8 @@
 
 #include "collectives/transport/context.h"
 #include "launcher/agent/control_words.h"
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/mutex.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

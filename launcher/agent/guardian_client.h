@@ -7,10 +7,10 @@
 
 #include "launcher/agent/guardian_protocol.h"
 #include "launcher/agent/traces.h"
-#include "launcher/agent/unique_fd.h"
 #include "proto/local/control_page.h"
 #include "rendezvous/base/ids.h"
 #include "rendezvous/base/report.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

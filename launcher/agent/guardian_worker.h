@@ -3,8 +3,8 @@
 #include <sys/types.h>
 
 #include "launcher/agent/guardian_protocol.h"
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/time.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

@@ -4,11 +4,11 @@
 #include <variant>
 #include <vector>
 
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/mutex.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/base/status.h"
 #include "rendezvous/base/time.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

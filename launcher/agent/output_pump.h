@@ -6,11 +6,11 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/agent/unique_fd.h"
 #include "launcher/start/line_splitter.h"
 #include "rendezvous/base/ids.h"
 #include "rendezvous/base/mutex.h"
 #include "rendezvous/base/time.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "launcher/agent/unique_fd.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "launcher/agent/unique_fd.h"
 #include "rendezvous/base/real_clock.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "launcher/agent/unique_fd.h"
 #include "proto/local/frames.h"
 #include "proto/local/roster_codec.h"
 #include "rendezvous/base/ids.h"
 #include "rendezvous/base/status.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 

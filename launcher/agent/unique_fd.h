@@ -1,3 +1,0 @@
-#pragma once
-
-#include "rendezvous/base/unique_fd.h"
