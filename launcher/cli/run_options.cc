@@ -1,6 +1,7 @@
 #include "launcher/cli/run_options.h"
 
-#include "launcher/start/host_list.h"
+#include "launcher/start/local_address.h"
+#include "rendezvous/core/host_list.h"
 
 namespace elastic::internal {
 
@@ -85,6 +86,7 @@ StatusOr<JobSpec> MakeJobSpec(const RunOptions& options) {
   job.heartbeat_timeout = options.heartbeat_timeout;
   job.elastic_timeout = options.elastic_timeout;
   job.entry_timeout = options.entry_timeout;
+  job.grace_period = options.grace_period;
   if (options.command.empty()) {
     return InvalidArgumentError(
         StrCat("no command to run: put the program after the flags, for example ", kExample));

@@ -39,6 +39,7 @@ TEST_CASE("TheJobTakesItsTimesFromTheFlags") {
   options.heartbeat_timeout = 1s;
   options.elastic_timeout = 2s;
   options.entry_timeout = 4s;
+  options.grace_period = 7s;
   const auto job = MakeJobSpec(options);
   REQUIRE(job.ok());
   CHECK(job->min_np == 2);
@@ -46,6 +47,7 @@ TEST_CASE("TheJobTakesItsTimesFromTheFlags") {
   CHECK(job->heartbeat_timeout == 1s);
   CHECK(job->elastic_timeout == 2s);
   CHECK(job->entry_timeout == 4s);
+  CHECK(job->grace_period == 7s);
 }
 
 TEST_CASE("ACountOutOfRangeIsNamed") {

@@ -1,14 +1,13 @@
 #include "rendezvous/server/rendezvous_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "rendezvous/base/limits.h"
+#include "rendezvous/core/host_list.h"
 
 namespace elastic::internal {
 
@@ -21,7 +20,7 @@ struct Words {
   std::string job_id = "job";
   int np = 0;
   int min_np = 0;
-  std::vector<std::string> hosts;
+  std::string hosts;
   std::string listen = "127.0.0.1";
   int port = 0;
   std::string status_address = "127.0.0.1:0";
@@ -32,42 +31,9 @@ struct Words {
   std::string log_level = "info";
 };
 
-// `host:slots`; a host without slots has one. The last colon separates, so that IPv6 addresses need
-// brackets.
-StatusOr<HostSpec> ParseHost(const std::string& text) {
-  HostSpec host{.name = text};
-  const size_t colon = text.rfind(':');
-  if (colon != std::string::npos && !text.ends_with(']')) {
-    host.name = text.substr(0, colon);
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + colon + 1, end, host.slots);
-    if (parsed.ec != std::errc() || parsed.ptr != end || host.slots < 1 ||
-        host.slots > kSlotsPerHostMax) {
-      return InvalidArgumentError("'" + text + "' is no host: -H wants HOST:SLOTS with 1 to " +
-                                  std::to_string(kSlotsPerHostMax) + " slots");
-    }
-  }
-  if (host.name.empty() || host.name.size() > kHostNameBytesMax) {
-    return InvalidArgumentError("'" + text + "' is no host: -H wants HOST:SLOTS");
-  }
-  return host;
-}
-
 Status FillHosts(const Words& words, JobSpec& job) {
-  std::set<std::string> names;
-  int slots = 0;
-  for (const std::string& text : words.hosts) {
-    ASSIGN_OR_RETURN(HostSpec host, ParseHost(text));
-    if (!names.insert(host.name).second) {
-      return InvalidArgumentError("host '" + host.name + "' is given twice with -H");
-    }
-    slots += host.slots;
-    job.hosts.push_back(std::move(host));
-  }
-  if (job.hosts.size() > static_cast<size_t>(kHostsMax)) {
-    return ResourceExhaustedError("-H names " + std::to_string(job.hosts.size()) +
-                                  " hosts, at most " + std::to_string(kHostsMax) + " are possible");
-  }
+  ASSIGN_OR_RETURN(job.hosts, ParseHostList(words.hosts));
+  const int slots = CountSlots(job.hosts);
   if (slots < words.np) {
     return InvalidArgumentError("need " + std::to_string(words.np) + " slots (--np), -H gives " +
                                 std::to_string(slots));
@@ -135,8 +101,7 @@ void AddOptions(CLI::App& app, Words& words) {
   app.add_option("-n,--np", words.np, "workers to run (-np is taken, too)")->required();
   app.add_option("--min-np", words.min_np, "fewest that may train; default: same as --np");
   app.add_option("-H,--hosts", words.hosts, "HOST:SLOTS,...: hosts whose agents may register")
-      ->required()
-      ->delimiter(',');
+      ->required();
   app.add_option("--listen", words.listen,
                  "address for agents, or unix:PATH in a folder of mode 0700. Agents are not "
                  "authenticated: whoever reaches the address can take part in the job")

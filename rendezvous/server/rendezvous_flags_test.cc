@@ -50,6 +50,7 @@ TEST_CASE("Wrong flags of elastic-rendezvous end with exit code 2") {
       {"-np", "2", "-H", "a:0"},
       {"-np", "2", "-H", "a:b"},
       {"-np", "2", "-H", ":2"},
+      {"-np", "2", "-H", "a:1:2"},
       {"-np", "2", "-H", "a:1,a:1"},
       {"-np", "2", "-H", "a:2", "--port", "70000"},
       {"-np", "2", "-H", "a:2", "--heartbeat-timeout", "1ms"},

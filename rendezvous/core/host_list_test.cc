@@ -1,4 +1,4 @@
-#include "launcher/start/host_list.h"
+#include "rendezvous/core/host_list.h"
 
 #include <catch2/catch.hpp>
 
@@ -70,19 +70,6 @@ TEST_CASE("TooManyHostsAndTooLongNamesAreRefused") {
   CHECK(ParseHostList(many).ok());
   CHECK(ErrorOf(many + ",one-more").code() == StatusCode::kResourceExhausted);
   CHECK(ErrorOf(std::string(kHostNameBytesMax + 1, 'a')).code() == StatusCode::kResourceExhausted);
-}
-
-TEST_CASE("OnlyLoopbackAddressesAndLocalhostAreLocalHosts") {
-  CHECK(LocalDataAddress("localhost").value() == "127.0.0.1");
-  CHECK(LocalDataAddress("127.3.2.1").value() == "127.3.2.1");
-  CHECK(LocalDataAddress("::1").value() == "::1");
-  for (const char* host : {"10.0.0.1", "node7", "128.0.0.1", "::2", "127.1"}) {
-    const auto address = LocalDataAddress(host);
-    REQUIRE_FALSE(address.ok());
-    CHECK(address.status().code() == StatusCode::kFailedPrecondition);
-    CHECK_THAT(address.status().message(), Catch::Contains(host));
-    CHECK_THAT(address.status().message(), Catch::Contains("this machine only"));
-  }
 }
 
 }  // namespace

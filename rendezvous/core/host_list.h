@@ -16,11 +16,6 @@ namespace elastic::internal {
 // RESOURCE_EXHAUSTED names the limit of limits.h that it passes.
 StatusOr<std::vector<HostSpec>> ParseHostList(std::string_view text);
 
-// The numeric address on which workers of a local host listen for data: the name itself if it is a
-// loopback address, 127.0.0.1 for `localhost`.
-// Errors: FAILED_PRECONDITION for any other host: this version starts agents on this machine only.
-StatusOr<std::string> LocalDataAddress(const std::string& host);
-
 // The names as -H would take them, for messages: `127.0.0.1:2,127.0.0.2:2`.
 std::string FormatHostList(const std::vector<HostSpec>& hosts);
 int CountSlots(const std::vector<HostSpec>& hosts);
