@@ -80,7 +80,7 @@ TEST_CASE("Ranks agree with the naive order for every mixture of up to five work
                                   (kind & 2) != 0 ? previous : -1));
       }
       for (uint32_t turn = 0; turn < count; ++turn) {
-        std::ranges::rotate(candidates, candidates.begin() + 1);
+        std::rotate(candidates.begin(), candidates.begin() + 1, candidates.end());
         const auto entries = AssignRanks(candidates);
         const auto expected = Naive(candidates);
         REQUIRE(entries.size() == expected.size());
