@@ -129,15 +129,22 @@ void Member::Carry(const Action& action) {
       call_over_ = true;
     }
   } else if constexpr (std::is_same_v<Action, Fatal>) {
-    fatal_ = InternalError(action.message);
-    LogError(action.message);
-    link_work_.emplace_back(worker_action::Disconnect{parts_.page.word().generation});
+    GiveUp(InternalError(action.message));
   } else {
     if constexpr (std::is_same_v<Action, RunReturns>) {
       returned_ = true;
     }
     link_work_.emplace_back(action);
   }
+}
+
+// Its connections close, so that peers need not wait for the process to exit.
+void Member::GiveUp(Status why) {
+  LogError(why.message());
+  fatal_ = std::move(why);
+  link_work_.emplace_back(worker_action::Disconnect{parts_.page.word().generation});
+  WakeRuntime();
+  changed_.notify_all();
 }
 
 void Member::Send(local::Frame frame) { parts_.socket.Send(std::move(frame)); }
@@ -222,12 +229,9 @@ std::optional<std::span<std::byte>> Member::RoomForState() {
     return std::nullopt;
   }
   if (offered_bytes_ != memory_->bytes()) {
-    fatal_ =
-        InvalidArgumentError(StrCat("the state of this job has ", offered_bytes_,
-                                    " bytes, this program's elastic_state_create asked for ",
-                                    memory_->bytes(), ": start the same program on all hosts"));
-    LogError(fatal_.message());
-    changed_.notify_all();
+    GiveUp(InvalidArgumentError(StrCat("the state of this job has ", offered_bytes_,
+                                       " bytes, this program's elastic_state_create asked for ",
+                                       memory_->bytes(), ": start the same program on all hosts")));
     return std::nullopt;
   }
   return memory_->next();
@@ -295,17 +299,21 @@ bool Member::MayLeave() {
 
 // The committed buffer is served while training goes on: it is overwritten only by the step after
 // the next commit, and that commit needs the asker to have entered (P6, P8).
+//
+// An asker whose generation is over here hears so when this worker enters the next one
+// (Context::Cancel). Told earlier that there is no state, it would give up before its own fence has
+// reached it.
 StateSource::Answer Member::Offer(const GenerationId& generation, WorkerIncarnation whose) {
   MutexLock lock(mutex_);
-  const CommitWord word = parts_.page.word();
-  if (whose != parts_.self || generation.number < word.generation) {
+  if (whose != parts_.self) {
     return {.verdict = Verdict::kNever, .view = {}};
   }
-  if (parts_.page.IdentityOf(word) != generation) {
+  const CommitWord word = parts_.page.word();
+  if (word.fenced || parts_.page.IdentityOf(word) != generation) {
     return {.verdict = Verdict::kLater, .view = {}};
   }
   const Held held = parts_.page.held();
-  if (word.fenced || !held.valid()) {
+  if (!held.valid()) {
     return {.verdict = Verdict::kNever, .view = {}};
   }
   return {.verdict = Verdict::kNow, .view = {.held = held, .bytes = memory_->current()}};

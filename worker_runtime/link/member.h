@@ -114,6 +114,8 @@ class Member final : public StateSource {
   void StampPhase() REQUIRES_LOCK(mutex_);
   template <class Action>
   void Carry(const Action& action) REQUIRES_LOCK(mutex_);
+  // This worker cannot go on: every later call answers with `why`.
+  void GiveUp(Status why) REQUIRES_LOCK(mutex_);
   void Send(local::Frame frame) REQUIRES_LOCK(mutex_);
   const Wires* WiresOf(const GenerationId& generation) REQUIRES_LOCK(mutex_);
   void WakeRuntime();

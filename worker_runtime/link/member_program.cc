@@ -193,6 +193,9 @@ Status Member::Commit(uint64_t step, Deadline deadline) {
                        .copy = {},
                        .answer = {}};
   Status status = CommitLocked(deadline);
+  if (!status.ok() && status.code() != StatusCode::kAborted && fatal_.ok()) {
+    GiveUp(status);  // the core is still in the middle of this commit, so there is no other
+  }
   SetProgramPhase(Phase::kOutside);
   return status;
 }
@@ -234,16 +237,16 @@ Status Member::Await(Deadline deadline) {
     return OkStatus();
   }
   const StatusCode code = agreed.status().code();
-  if (code == StatusCode::kDeadlineExceeded) {
-    return agreed.status();
-  }
   if (code == StatusCode::kUnavailable && communicator->broken_peer()) {
     FeedFromProgram(worker_event::PeerBroken{generation, *communicator->broken_peer()});
-  } else {
+    return OkStatus();
+  }
+  if (code == StatusCode::kAborted) {
     FeedWord();
     WakeRuntime();
+    return OkStatus();
   }
-  return OkStatus();
+  return agreed.status();
 }
 
 // Held stands on the page before the word names its version, so no answer to a fence shows a word
