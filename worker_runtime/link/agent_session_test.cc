@@ -174,6 +174,75 @@ TEST_CASE("A member that is behind takes the resume version from one that holds 
   pair.Step(3);
 }
 
+// Members of generation 1 of which the first one has a commit more, both fenced. The second one
+// waits for a generation that has the first one's state.
+struct OneBehind : Pair {
+  OneBehind() {
+    Step(1);
+    first.next() = 42;
+    auto ahead = first.Commit(2);
+    REQUIRE(Result(ahead).ok());
+    first.agent().Fence();
+    second.agent().Fence();
+    behind = second.entry();
+    behind.previous_rank = 1;
+    joined = second.Join();
+  }
+  Roster Next(uint32_t number, const RosterEntry& holder) {
+    return MakeRoster({.number = number, .parent = number - 1, .resume = first.agent().held()},
+                      {holder, behind});
+  }
+  void InstallAt(PlayedWorker& worker, const Roster& roster) {
+    worker.agent().Reset(roster.id);
+    worker.agent().SendRoster(roster);
+  }
+
+  RosterEntry behind;
+  std::future<Status> joined;
+};
+
+TEST_CASE("A member that is behind outlives the fence of the holder that it asks") {
+  OneBehind pair;
+  const Roster lost = pair.Next(2, pair.Holder(pair.first, 0));
+  pair.InstallAt(pair.first, lost);
+  pair.first.agent().Fence();  // another loss, of which the second one's agent has not heard yet
+  pair.InstallAt(pair.second, lost);
+  REQUIRE(Pending(pair.joined));
+  const Roster next = pair.Next(3, pair.Holder(pair.first, 0));
+  pair.InstallAt(pair.first, next);
+  REQUIRE(Pending(pair.joined));
+  pair.second.agent().Fence();
+  pair.InstallAt(pair.second, next);
+  REQUIRE(Result(pair.joined).ok());
+  REQUIRE(pair.second.current() == 42);
+}
+
+TEST_CASE("A member that is behind outlives the death of the only holder that it may ask") {
+  OneBehind pair;
+  RosterEntry gone = pair.Holder(pair.first, 0);
+  gone.data.port = 1;  // nobody listens there
+  pair.InstallAt(pair.second, pair.Next(2, gone));
+  REQUIRE(Pending(pair.joined));
+  pair.second.agent().Fence();
+  const Roster next = pair.Next(3, pair.Holder(pair.first, 0));
+  pair.InstallAt(pair.first, next);
+  pair.InstallAt(pair.second, next);
+  REQUIRE(Result(pair.joined).ok());
+  REQUIRE(pair.second.current() == 42);
+}
+
+TEST_CASE("A commit whose deadline has passed is the last one of its worker") {
+  Pair pair;
+  pair.first.next() = 5;
+  auto first = pair.first.Commit(1);  // its agreement was begun on entering
+  REQUIRE(Result(first).ok());
+  const auto soon = Now() + std::chrono::milliseconds(20);
+  REQUIRE(pair.first.session().Commit(2, soon).code() == StatusCode::kDeadlineExceeded);
+  REQUIRE(pair.first.session().Commit(2, std::nullopt).code() == StatusCode::kDeadlineExceeded);
+  REQUIRE(pair.first.session().Finish(std::nullopt).code() == StatusCode::kDeadlineExceeded);
+  REQUIRE(pair.first.agent().held().step == 1);
+}
+
 TEST_CASE("A newcomer enters at the commit boundary on which all members agree") {
   Pair pair;
   PlayedWorker third(pair.folder, 3);

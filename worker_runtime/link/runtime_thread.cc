@@ -19,6 +19,11 @@ namespace elastic::internal {
 
 namespace {
 
+// Before a holder that failed is asked again. Most failures are the first sign of a loss, and the
+// rounds that the core allows must outlast the server's learning of it: a worker that gives up
+// costs a process that could have gone on.
+constexpr Duration kFetchPause = std::chrono::seconds(2);
+
 // SIGKILL and nothing softer: handlers and destructors of the program must not run any more.
 [[noreturn]] void EndProcess(const std::string& why) {
   LogError(why, ": this process ends");
@@ -145,6 +150,10 @@ void RuntimeThread::OnBeat() {
   if (const auto deadline = parts_.context.NextDeadline(); deadline && *deadline <= now) {
     parts_.context.Progress();
   }
+  if (postponed_ && postponed_->until <= now) {
+    failed_holders_.clear();
+    Fetch(std::exchange(postponed_, std::nullopt)->fetch);
+  }
 }
 
 // ---- the agent ----------------------------------------
@@ -223,10 +232,13 @@ void RuntimeThread::Do(const WorkerAction& action) {
     if (transfer_wanted_ && transfer_wanted_->number <= disconnect->up_to) {
       transfer_wanted_.reset();
     }
+    if (postponed_ && postponed_->fetch.roster.id.number <= disconnect->up_to) {
+      postponed_.reset();
+    }
     parts_.context.Cancel(disconnect->up_to);
     parts_.member.Disconnect(disconnect->up_to);
   } else if (const auto* fetch = std::get_if<worker_action::Fetch>(&action)) {
-    Fetch(*fetch);
+    Ask(*fetch);
   } else if (const auto* accept = std::get_if<worker_action::AcceptState>(&action)) {
     transfer_wanted_ = accept->generation;
   } else if (std::holds_alternative<worker_action::RunReturns>(action)) {
@@ -251,23 +263,40 @@ void RuntimeThread::Connect(const Roster& roster, Channel channel) {
       });
 }
 
-void RuntimeThread::Fetch(const worker_action::Fetch& fetch) {
-  const GenerationId generation = fetch.roster.id;
-  const WorkerIncarnation holder = fetch.holder.incarnation;
+void RuntimeThread::Ask(const worker_action::Fetch& fetch) {
   transfer_wanted_.reset();
+  postponed_.reset();
+  if (asked_in_ != fetch.roster.id) {
+    asked_in_ = fetch.roster.id;
+    failed_holders_.clear();
+  }
+  if (failed_holders_.contains(fetch.holder.incarnation)) {
+    postponed_ = Postponed{.fetch = fetch, .until = Now() + kFetchPause};
+    return;
+  }
+  Fetch(fetch);
+}
+
+void RuntimeThread::Fetch(const worker_action::Fetch& fetch) {
   parts_.context.Fetch(
       fetch.roster, fetch.holder,
-      [this, generation](const Context::Offer& offer) {
+      [this, generation = fetch.roster.id](const Context::Offer& offer) {
         parts_.member.StateOffered(generation, offer);
       },
-      [this, generation, holder](const StatusOr<Held>& held) {
-        if (held.ok()) {
-          parts_.member.StateCame(generation, *held);
-          return;
-        }
-        LogWarning("no state from ", ToString(holder), ": ", held.status().ToString());
-        parts_.member.FetchFailed(generation, holder);
-      });
+      [this, fetch](const StatusOr<Held>& held) { FetchEnded(fetch, held); });
+}
+
+void RuntimeThread::FetchEnded(const worker_action::Fetch& fetch, const StatusOr<Held>& held) {
+  if (held.ok()) {
+    parts_.member.StateCame(fetch.roster.id, *held);
+    return;
+  }
+  LogWarning("no state from ", ToString(fetch.holder.incarnation), ": ", held.status().ToString());
+  if (held.status().code() == StatusCode::kAborted) {
+    return;  // the generation is over there: the fence, or another roster, is on its way here
+  }
+  failed_holders_.insert(fetch.holder.incarnation);
+  parts_.member.FetchFailed(fetch.roster.id, fetch.holder.incarnation);
 }
 
 void RuntimeThread::BeginTransfer() {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "collectives/transport/context.h"
@@ -52,7 +53,9 @@ class RuntimeThread {
   void DoLinkWork();
   void Do(const WorkerAction& action);
   void Connect(const Roster& roster, Channel channel);
+  void Ask(const worker_action::Fetch& fetch);
   void Fetch(const worker_action::Fetch& fetch);
+  void FetchEnded(const worker_action::Fetch& fetch, const StatusOr<Held>& held);
   void BeginTransfer();
   void Leave();
 
@@ -63,6 +66,13 @@ class RuntimeThread {
   std::atomic<bool> stop_ = false;
   local::RosterAssembler rosters_;
   std::optional<GenerationId> transfer_wanted_;  // accepted, not begun yet
+  GenerationId asked_in_;
+  std::set<WorkerIncarnation> failed_holders_;  // in that generation, since the newest pause
+  struct Postponed {
+    worker_action::Fetch fetch;
+    Instant until;
+  };
+  std::optional<Postponed> postponed_;
   bool left_ = false;
   bool watching_writes_ = false;
 };
