@@ -41,9 +41,12 @@ StatusOr<AgentBootstrap> ReadBootstrap() {
       return AgentBootstrap::FromJson(std::string_view(line).substr(0, end));
     }
   }
+  if (line.size() > kBootstrapBytesMax) {
+    return ResourceExhaustedError(StrCat("the bootstrap line on standard input is longer than ",
+                                         kBootstrapBytesMax, " bytes (kBootstrapBytesMax)"));
+  }
   return InvalidArgumentError(StrCat("no bootstrap line on standard input (read ", line.size(),
-                                     " bytes, at most ", kBootstrapBytesMax,
-                                     "): elastic-agent is started by elastic-run"));
+                                     " bytes): elastic-agent is started by elastic-run"));
 }
 
 // Before any thread exists, so that all of them inherit it. The terminal's Ctrl-C is the launcher's

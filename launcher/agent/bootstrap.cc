@@ -1,5 +1,6 @@
 #include "launcher/agent/bootstrap.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace elastic::internal {
@@ -27,6 +28,47 @@ StatusOr<Severity> SeverityOf(const std::string& name) {
   }
   return InvalidArgumentError("bootstrap field log_level is '" + name +
                               "', want debug, info, warning or error");
+}
+
+// Arguments, paths and variables are bytes, JSON's strings are UTF-8: every other byte than those
+// of ASCII travels as %XX, as in a URL, and so does the per cent sign itself.
+std::string Encode(const std::string& bytes) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80 && c != '%') {
+      text += c;
+    } else {
+      text += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return text;
+}
+
+StatusOr<std::string> Decode(const std::string& text, const char* field) {
+  std::string bytes;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      bytes += text[at];
+      continue;
+    }
+    const std::string digits = text.substr(at + 1, 2);
+    uint8_t byte = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto parsed = std::from_chars(digits.data(), end, byte, 16);
+    if (digits.size() != 2 || parsed.ec != std::errc() || parsed.ptr != end) {
+      return InvalidArgumentError(
+          StrCat("bootstrap field ", field, " has a '%' without two hexadecimal digits"));
+    }
+    bytes += static_cast<char>(byte);
+    at += 2;
+  }
+  return bytes;
+}
+
+StatusOr<std::string> TextOf(const Json& json, const char* field) {
+  return Decode(json.at(field).get<std::string>(), field);
 }
 
 Status Check(const AgentBootstrap& bootstrap) {
@@ -62,23 +104,38 @@ Status Check(const AgentBootstrap& bootstrap) {
 }  // namespace
 
 std::string AgentBootstrap::ToJson() const {
+  Json words = Json::array(), variables = Json::object();
+  for (const std::string& word : command) {
+    words.push_back(Encode(word));
+  }
+  for (const auto& [name, value] : environment) {
+    variables[Encode(name)] = Encode(value);
+  }
   const Json json = {{"version", version},
-                     {"job_id", job_id},
+                     {"job_id", Encode(job_id)},
                      {"job_nonce", job_nonce},
-                     {"host", host},
-                     {"listen_address", listen_address},
+                     {"host", Encode(host)},
+                     {"listen_address", Encode(listen_address)},
                      {"slots", slots},
-                     {"server", server},
-                     {"folder", folder},
-                     {"command", command},
-                     {"environment", environment},
-                     {"working_directory", working_directory},
+                     {"server", Encode(server)},
+                     {"folder", Encode(folder)},
+                     {"command", std::move(words)},
+                     {"environment", std::move(variables)},
+                     {"working_directory", Encode(working_directory)},
                      {"grace_period_ns", grace_period.count()},
                      {"orphan_limit_ns", orphan_limit.count()},
-                     {"log_level", NameOf(log_level)},
-                     {"np", np}};
-  // Bytes of a command line need not be UTF-8; such an argument travels damaged, not thrown.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+                     {"log_level", NameOf(log_level)}};
+  return json.dump();
+}
+
+Status AgentBootstrap::CheckSize() const {
+  const size_t bytes = ToJson().size();
+  if (bytes > kBootstrapBytesMax) {
+    return ResourceExhaustedError(StrCat("the command takes ", bytes,
+                                         " bytes to tell an agent, at most ", kBootstrapBytesMax,
+                                         " are possible: put long arguments into a file"));
+  }
+  return OkStatus();
 }
 
 StatusOr<AgentBootstrap> AgentBootstrap::FromJson(std::string_view line) {
@@ -91,20 +148,24 @@ StatusOr<AgentBootstrap> AgentBootstrap::FromJson(std::string_view line) {
   AgentBootstrap result;
   try {
     json.at("version").get_to(result.version);
-    json.at("job_id").get_to(result.job_id);
+    ASSIGN_OR_RETURN(result.job_id, TextOf(json, "job_id"));
     json.at("job_nonce").get_to(result.job_nonce);
-    json.at("host").get_to(result.host);
-    json.at("listen_address").get_to(result.listen_address);
+    ASSIGN_OR_RETURN(result.host, TextOf(json, "host"));
+    ASSIGN_OR_RETURN(result.listen_address, TextOf(json, "listen_address"));
     json.at("slots").get_to(result.slots);
-    json.at("server").get_to(result.server);
-    json.at("folder").get_to(result.folder);
-    json.at("command").get_to(result.command);
-    json.at("environment").get_to(result.environment);
-    json.at("working_directory").get_to(result.working_directory);
+    ASSIGN_OR_RETURN(result.server, TextOf(json, "server"));
+    ASSIGN_OR_RETURN(result.folder, TextOf(json, "folder"));
+    for (const Json& word : json.at("command")) {
+      ASSIGN_OR_RETURN(result.command.emplace_back(), Decode(word, "command"));
+    }
+    for (const auto& [name, value] : json.at("environment").items()) {
+      ASSIGN_OR_RETURN(const std::string variable, Decode(name, "environment"));
+      ASSIGN_OR_RETURN(result.environment[variable], Decode(value, "environment"));
+    }
+    ASSIGN_OR_RETURN(result.working_directory, TextOf(json, "working_directory"));
     result.grace_period = Duration(json.at("grace_period_ns").get<int64_t>());
     result.orphan_limit = Duration(json.at("orphan_limit_ns").get<int64_t>());
     ASSIGN_OR_RETURN(result.log_level, SeverityOf(json.at("log_level").get<std::string>()));
-    json.at("np").get_to(result.np);
   } catch (const Json::exception& error) {
     return InvalidArgumentError(std::string("bootstrap on standard input: ") + error.what());
   }

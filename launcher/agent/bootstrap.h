@@ -36,10 +36,11 @@ struct AgentBootstrap {
   Duration grace_period = kGracePeriodDefault;
   Duration orphan_limit = kOrphanLimitInProcess;
   Severity log_level = Severity::kWarning;
-  int np = 1;  // workers that the job wants, for messages
 
-  // One line without its newline.
+  // One line without its newline, of ASCII alone.
   std::string ToJson() const;
+  // Errors: RESOURCE_EXHAUSTED when the line is longer than an agent takes.
+  Status CheckSize() const;
   // Errors: INVALID_ARGUMENT names the field that is missing, of the wrong type or out of range.
   static StatusOr<AgentBootstrap> FromJson(std::string_view line);
   friend bool operator==(const AgentBootstrap&, const AgentBootstrap&) = default;

@@ -19,7 +19,6 @@ AgentBootstrap Example() {
   bootstrap.working_directory = "/tmp";
   bootstrap.grace_period = std::chrono::milliseconds(1500);
   bootstrap.log_level = Severity::kDebug;
-  bootstrap.np = 6;
   return bootstrap;
 }
 
@@ -29,6 +28,30 @@ TEST_CASE("BootstrapSurvivesTheTripThroughOneLineOfJson") {
   const auto read = AgentBootstrap::FromJson(line);
   REQUIRE(read.ok());
   CHECK(*read == Example());
+}
+
+TEST_CASE("BytesThatAreNoUtf8ArriveAsTheyWere") {
+  AgentBootstrap bootstrap = Example();
+  bootstrap.command = {"./train", "\xff\xfe\x80", "100%", "%41", "caf\xc3\xa9", "", "\x01\x7f"};
+  bootstrap.environment = {{"N\xe9", "\xe9%"}};
+  bootstrap.working_directory = "/tmp/\xe9";
+  bootstrap.folder = "/tmp/\xe8";
+  bootstrap.server = "unix:/tmp/\xe8/rendezvous.sock";
+  const std::string line = bootstrap.ToJson();
+  CHECK(line.find('\n') == std::string::npos);
+  const auto read = AgentBootstrap::FromJson(line);
+  REQUIRE(read.ok());
+  CHECK(*read == bootstrap);
+}
+
+TEST_CASE("ABootstrapTooLongForAnAgentIsRefusedWithBothSizes") {
+  AgentBootstrap bootstrap = Example();
+  CHECK(bootstrap.CheckSize().ok());
+  bootstrap.command.push_back(std::string(kBootstrapBytesMax, 'x'));
+  const Status refused = bootstrap.CheckSize();
+  CHECK(refused.code() == StatusCode::kResourceExhausted);
+  CHECK_THAT(refused.message(), Catch::Contains(std::to_string(bootstrap.ToJson().size())) &&
+                                    Catch::Contains(std::to_string(kBootstrapBytesMax)));
 }
 
 TEST_CASE("BootstrapWithAMissingOrWrongFieldIsRefusedByName") {
@@ -46,6 +69,9 @@ TEST_CASE("BootstrapWithAMissingOrWrongFieldIsRefusedByName") {
   refused("\"slots\":3", "\"slits\":3", "slots");
   refused("\"version\":1", "\"version\":2", "version");
   refused("\"log_level\":\"debug\"", "\"log_level\":\"loud\"", "log_level");
+  refused("\"python3\"", "\"python%4\"", "command");
+  refused("\"python3\"", "\"python%+4\"", "command");
+  refused("\"python3\"", "7", "bootstrap");
   CHECK(AgentBootstrap::FromJson("").status().code() == StatusCode::kInvalidArgument);
   CHECK(AgentBootstrap::FromJson("[1]").status().code() == StatusCode::kInvalidArgument);
 }

@@ -8,8 +8,9 @@
 #include "launcher/cli/job_loop.h"
 #include "launcher/cli/random_numbers.h"
 #include "launcher/cli/refuse_to_start.h"
-#include "launcher/start/host_list.h"
+#include "launcher/start/local_address.h"
 #include "rendezvous/base/sched_slice.h"
+#include "rendezvous/core/host_list.h"
 #include "rendezvous/server/server.h"
 #include "rendezvous/store/journal.h"
 
@@ -35,7 +36,6 @@ std::vector<AgentBootstrap> MakeBootstraps(const RunOptions& options, const JobS
     agent.orphan_limit = job.orphan_limit;
     // What an agent does is told by the server's notes; its own lines are for looking closer.
     agent.log_level = options.log_level == Severity::kInfo ? Severity::kWarning : options.log_level;
-    agent.np = job.np;
   }
   return agents;
 }
@@ -84,10 +84,17 @@ int RunJob(const RunOptions& options, JobSpec job, const std::string& agent_prog
   if (!server.ok()) {
     return RefuseToStart(server.status());
   }
+  std::vector<AgentBootstrap> agents =
+      MakeBootstraps(options, job, (*server)->agent_target(), folder->path());
+  for (const AgentBootstrap& agent : agents) {
+    if (const Status size = agent.CheckSize(); !size.ok()) {
+      return RefuseToStart(size);
+    }
+  }
   SayStart(console, options, job, (*server)->status_address());
 
   JobLoop loop({.agent_program = agent_program,
-                .agents = MakeBootstraps(options, job, (*server)->agent_target(), folder->path()),
+                .agents = std::move(agents),
                 .grace_period = options.grace_period,
                 .post = [&](Event event) { (*server)->Post(std::move(event)); }},
                signals, end, console);
