@@ -48,7 +48,7 @@ void Console::Finish(JobSignals& signals, int exit_code) {
       return;
     }
     while (const auto signal = signals.Take()) {
-      if (*signal != SIGTSTP) {
+      if (*signal != SIGTSTP && *signal != SIGCHLD) {
         _exit(exit_code);  // the reader of our output does not read: nothing else can be done
       }
     }

@@ -80,6 +80,9 @@ void JobLoop::Turn(std::optional<Instant> until, bool await_end) {
 
 void JobLoop::HandleSignals(Instant now) {
   while (const auto number = signals_.Take()) {
+    if (*number == SIGCHLD) {
+      continue;  // the supervisor looks after every wait
+    }
     if (*number == SIGTSTP) {
       console_.Say(Severity::kWarning,
                    "Ctrl-Z (SIGTSTP) is ignored: a stopped launcher would be a lost one");
@@ -130,6 +133,11 @@ void JobLoop::EndAgents() {
                    StrCat(agents_.running(), " agents did not end by themselves: killed"));
       agents_.Kill();
     }
+  }
+  // The guardians of lost agents may still be killing what those left.
+  const Instant orphans_limit = Now() + kAgentEndLimit;
+  while (agents_.HasOrphans() && Now() < orphans_limit) {
+    Turn(orphans_limit, false);
   }
 }
 

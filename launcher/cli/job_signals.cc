@@ -23,6 +23,7 @@ JobSignals::JobSignals() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGTSTP);
+  sigaddset(&set, SIGCHLD);
   // A blocked signal reaches a signalfd even if it is ignored, and nohup asks to ignore this one.
   if (!IsIgnored(SIGHUP)) {
     sigaddset(&set, SIGHUP);

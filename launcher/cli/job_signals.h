@@ -7,8 +7,9 @@
 namespace elastic::internal {
 
 // The signals that a running job answers, as a descriptor for the main loop: SIGINT, SIGTERM,
-// SIGHUP, and SIGTSTP, which must not stop the launcher (its workers would be taken for lost). Make
-// it before any thread starts: threads inherit that these signals are blocked.
+// SIGHUP, SIGTSTP, which must not stop the launcher (its workers would be taken for lost), and
+// SIGCHLD, which only wakes the loop. Make it before any thread starts: threads inherit that these
+// signals are blocked.
 class JobSignals {
  public:
   JobSignals();

@@ -1,6 +1,8 @@
 #include "launcher/start/agent_supervisor.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 
@@ -17,6 +19,7 @@ constexpr size_t kFormerInputsKept = 8;
 
 AgentSupervisor::AgentSupervisor(Options options, Callbacks callbacks, OutputRelay& output)
     : program_(std::move(options.program)), callbacks_(std::move(callbacks)), output_(output) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (AgentBootstrap& bootstrap : options.agents) {
     Slot& slot = slots_.emplace_back();
     slot.bootstrap = std::move(bootstrap);
@@ -32,6 +35,7 @@ AgentSupervisor::~AgentSupervisor() {
       ReapAgent(slot.agent);
     }
   }
+  ReapOrphans();
 }
 
 void AgentSupervisor::StartDue(Instant now) {
@@ -102,9 +106,30 @@ void AgentSupervisor::HandleEvents(Instant now) {
         slot.former_inputs.pop_front();
       }
       slot.agent = LocalAgent{};
+      lost_agent_ = lost_agent_ || restarting_;
       HandleDeath(slot, StrCat("ended with ", ToString(status)), now);
     }
   }
+  ReapOrphans();
+}
+
+void AgentSupervisor::ReapOrphans() {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    const pid_t pid = info.si_pid;
+    const bool agent =
+        std::ranges::any_of(slots_, [pid](const Slot& slot) { return slot.agent.pid == pid; });
+    if (agent) {
+      return;  // its pidfd is readable now: HandleEvents comes again
+    }
+    waitpid(pid, nullptr, WNOHANG);
+    info = {};
+  }
+}
+
+bool AgentSupervisor::HasOrphans() const {
+  siginfo_t info{};
+  return lost_agent_ && running() == 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 void AgentSupervisor::StopRestarting() {
@@ -125,6 +150,7 @@ void AgentSupervisor::CloseInputs() {
 void AgentSupervisor::Kill() {
   for (const Slot& slot : slots_) {
     if (slot.agent.pid != 0) {
+      lost_agent_ = true;
       kill(slot.agent.pid, SIGKILL);
     }
   }

@@ -15,7 +15,9 @@
 namespace elastic::internal {
 
 // Keeps one agent per host running: starts them, watches their pidfds, starts again the one that
-// died. Lives on its owner's thread and never blocks; the owner's poll loop feeds it.
+// died. Lives on its owner's thread and never blocks; the owner's poll loop feeds it, also when
+// SIGCHLD comes. Makes this process the one that orphans are handed to (PR_SET_CHILD_SUBREAPER):
+// the guardian of a dead agent outlives it and would stay a zombie in a container without an init.
 class AgentSupervisor {
  public:
   struct Options {
@@ -49,6 +51,8 @@ class AgentSupervisor {
   // SIGKILL to the agents; their guardians then kill what is left of the workers.
   void Kill();
   int running() const;
+  // An agent was lost, and what it left behind has not ended yet.
+  bool HasOrphans() const;
 
  private:
   struct Slot {
@@ -64,6 +68,7 @@ class AgentSupervisor {
   };
 
   void Start(Slot& slot, Instant now);
+  void ReapOrphans();
   void HandleDeath(Slot& slot, const std::string& what, Instant now);
 
   const std::string program_;
@@ -71,6 +76,7 @@ class AgentSupervisor {
   OutputRelay& output_;
   std::vector<Slot> slots_;
   bool restarting_ = true;
+  bool lost_agent_ = false;
 };
 
 }  // namespace elastic::internal

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -154,6 +155,17 @@ TEST_CASE("TheInputOfADeadAgentStaysOpenForItsGuardianUntilTheLauncherIsDone") {
   job.supervisor.StopRestarting();
   job.supervisor.CloseInputs();
   CHECK(job.Await([&] { return job.fake.Exists("launcher_gone"); }));
+}
+
+TEST_CASE("WhatADeadAgentLeavesBehindIsReaped") {
+  Fixture job("read -r line; sleep 0.2 & exit 1");
+  job.supervisor.StartDue(Now());
+  REQUIRE(job.Await([&] { return job.troubles.size() == 1; }));
+  CHECK(job.supervisor.HasOrphans());
+  job.supervisor.StopRestarting();
+  CHECK(job.Await([&] { return !job.supervisor.HasOrphans(); }));
+  CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+  CHECK(errno == ECHILD);
 }
 
 TEST_CASE("AnAgentThatCannotBeStartedIsTroubleToo") {
