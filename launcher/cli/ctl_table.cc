@@ -48,6 +48,12 @@ std::string StateText(const WorkerReport& report) {
     return StrCat(NameOf(report.life), entering ? ", entering" : "",
                   report.finished.has_value() ? ", finished" : "");
   }
+  if (report.cause == DeathCause::kMarkedByServer) {
+    return "dead: killed by its agent, as the server asked";
+  }
+  if (report.cause == DeathCause::kStopped) {
+    return "dead: was stopped (state T), killed by its agent";
+  }
   return StrCat("dead: ", report.exit.has_value() ? ToString(*report.exit)
                                                   : std::string(NameOf(report.cause)));
 }

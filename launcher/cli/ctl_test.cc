@@ -79,6 +79,15 @@ TEST_CASE("The table shows ranks, hosts, what is waited for and the last resets"
         "signal 9 (SIGKILL)\n");
 }
 
+TEST_CASE("A worker that its agent killed is not shown as one that a signal hit by chance") {
+  JobView view = TwoOfThree();
+  view.workers[1].report.cause = DeathCause::kMarkedByServer;
+  CHECK_THAT(StatusTable(view), Catch::Contains("dead: killed by its agent, as the server asked"));
+  view.workers[1].report.cause = DeathCause::kStopped;
+  CHECK_THAT(StatusTable(view),
+             Catch::Contains("dead: was stopped (state T), killed by its agent"));
+}
+
 TEST_CASE("A job without a generation says so") {
   CHECK_THAT(StatusTable(JobView{.job_id = "x"}), Catch::Contains("no generation yet"));
 }

@@ -28,8 +28,8 @@ std::string What(const Wait& wait) {
       return StrCat("need ", wait.want, " workers that are ready (-np), have ", wait.have);
     case WaitReason::kMinNp:
       return StrCat("need ", wait.want, " workers (--min-np), have ", wait.have);
-    case WaitReason::kFenceAnswers: return "waits until the old generation is fenced everywhere";
-    case WaitReason::kCommitting: return "waits for a worker that is still committing";
+    case WaitReason::kFenceAnswers: return "the old generation is not fenced everywhere yet";
+    case WaitReason::kCommitting: return "a worker is still committing";
     case WaitReason::kPreparedMayBeEntered:
       return "a prepared generation may have been entered, and none of its members has answered";
     case WaitReason::kAllMembersSilent:
@@ -45,7 +45,8 @@ std::string What(const Wait& wait) {
 std::string UntilFlag(WaitReason reason) {
   switch (reason) {
     case WaitReason::kEntry: return " (--entry-timeout)";
-    case WaitReason::kAllMembersSilent: return "";
+    case WaitReason::kAllMembersSilent:
+    case WaitReason::kFenceAnswers: return "";  // no flag changes it
     default: return " (--elastic-timeout)";
   }
 }

@@ -35,7 +35,7 @@ void Membership::State::OnConnected(const AgentConnected& event) {
     host->agent = event.previous;
     agents_issued = std::max(agents_issued, event.previous);
     relearn = relearn || !installed;
-  } else if (!event.previous.value != 0 || event.previous != host->agent) {
+  } else if (event.previous.value == 0 || event.previous != host->agent) {
     if (host->connection) {
       Emit(RefuseAgent{*host->connection,
                        AbortedError(StrCat("a newer agent has registered for host '", event.host,

@@ -31,8 +31,10 @@ void Membership::State::RecordIfFinished() {
   recorded_at = now;
   PersistNow();
   publish_all = true;
-  Say(Severity::kInfo, StrCat("finished: all ", members.size(), " members returned with step ",
-                              first->step, ", version ", ToString(first->version)));
+  Say(Severity::kInfo,
+      StrCat("finished: ",
+             members.size() == 1 ? "its member" : StrCat("all ", members.size(), " members"),
+             " returned with step ", first->step, ", version ", ToString(first->version)));
 }
 
 }  // namespace elastic::internal

@@ -93,7 +93,7 @@ bool Membership::State::RemoveBrokenLink() {
     }
   }
   ELASTIC_CHECK(worst != nullptr);
-  const std::string cause = "has a broken connection to another living member";
+  const std::string cause = "has a broken connection to " + FarEnds(worst->report.incarnation);
   if (broken_links <= kBrokenLinkTries) {
     AddCause(*worst, cause);
     return false;
@@ -102,6 +102,20 @@ bool Membership::State::RemoveBrokenLink() {
   MarkLost(*worst, StrCat(cause, ", ", broken_links, " times within ",
                           FormatDuration(kBrokenLinkWindow), ", and is removed"));
   return true;
+}
+
+std::string Membership::State::FarEnds(WorkerIncarnation id) const {
+  std::set<int32_t> ranks;
+  for (const auto& [reporter, accused] : accusations) {
+    if (reporter == id || accused == id) {
+      ranks.insert(Find(reporter == id ? accused : reporter)->rank);
+    }
+  }
+  std::string text;
+  for (const int32_t rank : ranks) {
+    text += StrCat(text.empty() ? "rank " : ", rank ", rank);
+  }
+  return text + (ranks.size() == 1 ? ", which lives" : ", which live");
 }
 
 // A crash loop: generation after generation fails without one more committed step.
@@ -113,9 +127,8 @@ bool Membership::State::NoProgress(const Plan& plan) {
   }
   End(static_cast<int>(JobExit::kWorkerFailure),
       StrCat(failures_without_progress,
-             " generations in a row failed without a newly committed step (--no-progress-limit ",
-             spec.no_progress_limit,
-             "); last: ", resets.empty() ? std::string("unknown") : resets.back().view.cause),
+             " generations in a row failed without a newly committed step; last: ",
+             resets.empty() ? std::string("unknown") : resets.back().view.cause),
       StopMode::kGraceful);
   return true;
 }
@@ -194,8 +207,8 @@ void Membership::State::Install(Roster roster) {
   PersistNow();
   publish_all = true;
   Say(Severity::kInfo,
-      StrCat("generation ", ToString(installed->id.number), ": ", installed->size(),
-             " members, from ",
+      StrCat("generation ", ToString(installed->id.number), ": ", Members(installed->size()),
+             ", from ",
              installed->resume.valid() ? StrCat("step ", installed->resume.step, ", version ",
                                                 ToString(installed->resume.version))
                                        : std::string("the beginning")));
@@ -211,8 +224,10 @@ void Membership::State::NoteEntered() {
     resets.back().view.enter = now - resets.back().installed;
     resets.back().view.complete = true;
   }
-  Say(Severity::kInfo, StrCat("generation ", ToString(installed->id.number), ": all ",
-                              members.size(), " members have entered"));
+  Say(Severity::kInfo, StrCat("generation ", ToString(installed->id.number), ": ",
+                              members.size() == 1 ? "its member has"
+                                                  : StrCat("all ", members.size(), " members have"),
+                              " entered"));
 }
 
 }  // namespace elastic::internal

@@ -40,10 +40,11 @@ void Membership::State::DismissDrained() {
   if (!installed || finished || ending || !Broken()) {
     return;
   }
-  for (const Worker* worker : parent_members) {
+  for (Worker* worker : parent_members) {
     const WorkerIncarnation id = worker->report.incarnation;
     if (!worker->dead() && Reachable(*worker) && installed->Find(id) == nullptr &&
         removed.insert(id).second) {
+      worker->given_up = "is no member of the generation that has broken";
       publish_all = true;
     }
   }
@@ -70,9 +71,11 @@ int Membership::State::MembersCounted() const {
   }));
 }
 
-void Membership::State::MarkLost(const Worker& worker, const std::string& cause,
-                                 bool exit_follows) {
+void Membership::State::MarkLost(Worker& worker, const std::string& cause, bool exit_follows) {
   marked.insert(worker.report.incarnation);
+  if (!worker.dead()) {
+    worker.given_up = cause;
+  }
   if (installed && installed->Find(worker.report.incarnation) != nullptr) {
     AddCause(worker, cause, exit_follows);
   }

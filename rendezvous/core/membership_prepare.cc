@@ -89,8 +89,8 @@ void Membership::State::InstallLearned(size_t prepared_index, const Worker& witn
   PersistNow();
   publish_all = true;
   Say(Severity::kInfo,
-      StrCat("generation ", ToString(installed->id.number), ": ", installed->size(),
-             " members, entered at a commit of generation ", ToString(parent->id.number)));
+      StrCat("generation ", ToString(installed->id.number), ": ", Members(installed->size()),
+             ", entered at a commit of generation ", ToString(parent->id.number)));
 }
 
 // Before its first commit in the new generation a member holds exactly the boundary version. A

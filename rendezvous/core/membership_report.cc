@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <csignal>
 
 #include "rendezvous/core/membership_state.h"
 
@@ -103,6 +104,7 @@ void Membership::State::ApplyWorker(const WorkerReport& report, int host) {
     // A former member whose host was away when the generation went on without it. Its slot is
     // needed, and nothing that it could still do would count.
     removed.insert(report.incarnation);
+    worker.given_up = "was away when the job went on without it";
   }
 }
 
@@ -209,6 +211,12 @@ std::string Membership::State::DeathText(const Worker& worker) const {
   }
   if (!report.exit) {
     return "died";
+  }
+  // Not its own failure, nor the kernel's, as the bare signal would suggest.
+  const bool killed = *report.exit == ExitStatus{.signalled = true, .code = SIGKILL};
+  if (killed && report.cause == DeathCause::kMarkedByServer) {
+    return StrCat("was killed by its agent",
+                  worker.given_up.empty() ? std::string() : ": it " + worker.given_up);
   }
   if (!report.joined) {
     return StrCat("ended before it joined the job: ", ToString(*report.exit));

@@ -36,6 +36,8 @@ struct Worker {
   bool copy_dropped = false;  // its agent has forgotten it; nothing can be read there any more
   bool death_noted = false;
   bool exit_counted = false;
+  // Why its agent was told to kill it, as it goes on after the worker's name.
+  std::string given_up;
 
   bool dead() const { return reported && report.life == WorkerLife::kDead; }
   // The word cannot change any more (P5); of a dead worker it never does.
@@ -72,6 +74,8 @@ struct Host {
   uint64_t final_sequence = 0;            // first directive that said stop or finished
   std::set<WorkerIncarnation> forgotten;  // told to forget, still in its reports
 };
+
+inline std::string Members(int count) { return StrCat(count, count == 1 ? " member" : " members"); }
 
 // Why no successor is installed yet, or what it will be made of.
 struct Plan {
@@ -180,11 +184,12 @@ struct Membership::State {
   void Emit(Action action) { actions.push_back(std::move(action)); }
   void Say(Severity severity, std::string text) { Emit(Note{severity, std::move(text)}); }
   void PersistNow();
-  void MarkLost(const Worker& worker, const std::string& cause, bool exit_follows = false);
+  void MarkLost(Worker& worker, const std::string& cause, bool exit_follows = false);
   void AddCause(const Worker& worker, const std::string& cause, bool exit_follows = false);
   void AddReset(Reset reset);
   void InstallSuccessor(const Plan& plan);
   bool RemoveBrokenLink();
+  std::string FarEnds(WorkerIncarnation id) const;
   bool LossKnown() const;
   bool AccusationsSettled(Plan& plan) const;
   bool NoProgress(const Plan& plan);

@@ -60,6 +60,7 @@ void Story::Obey(Agent& agent, const std::string& host, const Directive& directi
       Die(actor, "signal:15");
     } else if (told(directive.remove)) {
       Die(actor, "signal:9");
+      report.cause = DeathCause::kMarkedByServer;
     } else if (told(directive.leave)) {
       report.released = true;
       Die(actor, "exit:0");
