@@ -79,7 +79,9 @@ void Membership::State::CheckFirstRound() {
   for (const auto& [id, worker] : workers) {
     const WorkerReport& report = worker.report;
     if (!worker.dead()) {
-      (report.joined ? round.joined : round.starting) += 1;
+      // Of those that went with their agent nothing will be heard any more.
+      const bool present = id.agent == hosts[static_cast<size_t>(worker.host)].agent;
+      (report.joined ? round.joined : round.starting) += present ? 1 : 0;
     } else if (!report.joined && report.exit && !report.released) {
       (report.exit->ok() ? round.left : report.exit->signalled ? round.killed : round.crashed) += 1;
       round.ends[ToString(*report.exit)].push_back(
