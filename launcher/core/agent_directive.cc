@@ -34,6 +34,9 @@ void AgentCore::State::On(const agent_event::DirectiveCame& event) {
   if (directive.server == server && directive.sequence <= acked_directive) {
     return;
   }
+  if (directive.server != server) {
+    acked_report = 0;  // what its predecessor was told, this one need not know
+  }
   server = directive.server;
   acked_directive = directive.sequence;
   Acknowledge(directive.acked_report);

@@ -128,10 +128,29 @@ TEST_CASE("A replacement is spawned once the death is known, then later and late
     host.MakeReady(4);
     Directive old = host.MakeDirective();
     CHECK(die(4) == "kill 7.4 9; report");
-    host.now += seconds(60);
+    host.now += seconds(10);
     CHECK(host.Feed(agent_event::DirectiveCame{old}).find("spawn") == std::string::npos);
     host.wanted.clear();  // a program that ended by itself is not wanted again
     CHECK(heard().find("spawn") == std::string::npos);
+    host.wanted = {0};
+    CHECK(heard() == "spawn 7.5");
+  }
+  SECTION("a restarted server must have heard of the death itself") {
+    host.MakeReady(4);
+    CHECK(die(4) == "kill 7.4 9; report");
+    host.wanted.clear();
+    heard();
+    host.now += seconds(10);
+    host.wanted = {0};
+    Directive restarted = host.MakeDirective();
+    restarted.server = ServerIncarnation{2};
+    restarted.sequence = 1;
+    restarted.acked_report = 0;
+    CHECK(host.Feed(agent_event::DirectiveCame{restarted}).find("spawn") == std::string::npos);
+    host.report = host.core.MakeReport(host.now);
+    restarted.sequence = 2;
+    restarted.acked_report = host.report.sequence;
+    CHECK(host.Feed(agent_event::DirectiveCame{restarted}).find("spawn 7.5") != std::string::npos);
   }
   SECTION("not while survivors re-form") {
     Directive hold = host.MakeDirective();

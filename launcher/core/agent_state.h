@@ -136,7 +136,7 @@ struct AgentCore::State {
   ServerIncarnation server;
   uint64_t acked_directive = 0;
   uint64_t report_sequence = 0;
-  uint64_t acked_report = 0;         // newest one that the server has applied
+  uint64_t acked_report = 0;         // newest one that the present server has applied
   std::map<uint64_t, Instant> sent;  // reports made and not acknowledged
   Instant acked_at;                  // sending of the newest acknowledged one (P23)
   std::optional<Instant> next_beat;
