@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "elastic/health.pb.h"
 #include "rendezvous/base/limits.h"
@@ -19,14 +20,22 @@ namespace {
 
 constexpr char kUnixPrefix[] = "unix:";
 
-// Reflection for this server alone; InitProtoReflectionServerBuilderPlugin would add it to every
-// server of the process.
+// Reflection exactly where it is wanted. Linked in, gRPC's plugin adds itself to every server of
+// the process before any option is asked, the agents' one too.
 class ReflectionOption final : public grpc::ServerBuilderOption {
  public:
+  explicit ReflectionOption(bool wanted) : wanted_(wanted) {}
   void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
   void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
-    plugins->push_back(std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>());
+    auto own = std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>();
+    std::erase_if(*plugins, [&](const auto& plugin) { return plugin->name() == own->name(); });
+    if (wanted_) {
+      plugins->push_back(std::move(own));
+    }
   }
+
+ private:
+  const bool wanted_;
 };
 
 Status CheckAddress(const std::string& address) {
@@ -60,10 +69,10 @@ StatusOr<Listener> Listen(const std::string& address, grpc::Service& service, bo
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+  builder.SetOption(std::make_unique<ReflectionOption>(public_reading));
   if (public_reading) {
     // Links the description of the health check, which gRPC serves without having it.
     grpc::health::v1::HealthCheckRequest::descriptor();
-    builder.SetOption(std::make_unique<ReflectionOption>());
   } else {
     builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
   }

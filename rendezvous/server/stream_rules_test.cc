@@ -1,3 +1,4 @@
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <thread>
@@ -230,6 +231,34 @@ class SilentStreams {
 };
 
 }  // namespace
+
+// What a server answers to a call of this method with an empty message.
+grpc::StatusCode Answer(const std::string& target, const std::string& method) {
+  grpc::GenericStub stub(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(GrpcDeadline(std::chrono::seconds(10)));
+  grpc::CompletionQueue queue;
+  const grpc::Slice nothing;
+  const auto call = stub.PrepareUnaryCall(&context, method, grpc::ByteBuffer(&nothing, 1), &queue);
+  call->StartCall();
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  REQUIRE(queue.Next(&tag, &ok));
+  return status.error_code();
+}
+
+TEST_CASE_METHOD(ServerFixture, "Reflection and health are read at the status address only") {
+  StartServer();
+  for (const char* method : {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                             "/grpc.health.v1.Health/Check"}) {
+    INFO(method);
+    CHECK(Answer(server().agent_target(), method) == grpc::StatusCode::UNIMPLEMENTED);
+    CHECK(Answer(server().status_address(), method) == grpc::StatusCode::OK);
+  }
+}
 
 TEST_CASE_METHOD(ServerFixture, "One stream more than the limit is refused with the limit's name") {
   StartServer();
