@@ -66,17 +66,13 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // A process that is offered again as a newcomer has a new incarnation (P20). Connections of the
-  // old one are the caller's to cancel.
-  void SetSelf(WorkerIncarnation self);
-
   Endpoint endpoint() const;
   int event_fd() const;  // an epoll set: to be watched for input, level-triggered
   void Progress();
   // Earliest time at which Progress should be called even without an event (handshake limits).
   std::optional<Instant> NextDeadline() const;
 
-  // Connects this process's edges of `channel` in `roster`: the lower rank dials, the higher
+  // Connects this process's edges of `channel` in `roster`, once: the lower rank dials, the higher
   // accepts, all in parallel. `done` is called once from Progress (or from here when there are no
   // edges): with the mesh, or with the error and the peer at fault. Cancel drops it silently.
   struct Failure {

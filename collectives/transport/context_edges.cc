@@ -42,14 +42,12 @@ void Context::Impl::Connect(const Roster& roster, Channel channel, MeshDone done
   const int size = roster.size();
   const Position at{.rank = self->rank, .size = size};
   const std::vector<int> peers = EdgePeers(at, kFullMeshMax);
-  // Asked again after a failure: what stands already is kept, dials under way are begun anew.
-  DropDials(key);
+  ELASTIC_CHECK(!assemblies.contains(key));
   Assembly& assembly = assemblies[key];
   assembly.roster = roster;
   assembly.rank = self->rank;
   assembly.up.resize(static_cast<size_t>(size), 0);
-  assembly.missing = static_cast<int>(std::ranges::count_if(
-      peers, [&](int peer) { return assembly.up[static_cast<size_t>(peer)] == 0; }));
+  assembly.missing = static_cast<int>(peers.size());
   assembly.done = std::move(done);
   if (assembly.missing == 0) {
     Finish(key);
@@ -58,7 +56,7 @@ void Context::Impl::Connect(const Roster& roster, Channel channel, MeshDone done
     return call();
   }
   for (const int peer : peers) {
-    if (peer > at.rank && assembly.up[static_cast<size_t>(peer)] == 0) {
+    if (peer > at.rank) {
       DialPeer(assembly, channel, peer);
     }
   }
@@ -81,22 +79,6 @@ void Context::Impl::MatchWaiting(AssemblyKey key) {
     } else {  // complete meanwhile
       Refuse(connection, ReplyVerdict::kOverThere);
     }
-  }
-}
-
-void Context::Impl::DropDials(AssemblyKey key) {
-  std::vector<uint64_t> dials;
-  for (const auto& [id, connection] : connections) {
-    const bool dialling = connection->state == Connection::State::kDialling ||
-                          connection->state == Connection::State::kAwaitingReply;
-    if (dialling && connection->hello.purpose == Purpose::kEdge &&
-        connection->hello.generation.number == key.first &&
-        connection->hello.channel == key.second) {
-      dials.push_back(id);
-    }
-  }
-  for (const uint64_t id : dials) {
-    Drop(id);
   }
 }
 

@@ -100,7 +100,6 @@ struct Context::Impl {
   void ReadReply(Connection& connection);
   void EdgeReply(Connection& connection, const Reply& reply);
   void MatchWaiting(AssemblyKey key);
-  void DropDials(AssemblyKey key);
   void MatchHello(Connection& connection, Assembly& assembly);
   void EdgeUp(Connection& connection, Assembly& assembly);
   void Finish(AssemblyKey key);

@@ -294,10 +294,10 @@ TEST_CASE("CancelDropsConnectsSilently") {
 
 TEST_CASE("ARosterWithoutThisWorkerIsRefused") {
   auto contexts = TcpContexts(2);
-  contexts[1]->SetSelf(TestWorker(7));
+  Roster roster = TestRoster(1, contexts);
+  roster.entries[1].incarnation = TestWorker(7);
   std::optional<Result> result;
-  contexts[1]->Connect(TestRoster(1, contexts), Channel::kProgram,
-                       [&](Result made) { result = std::move(made); });
+  contexts[1]->Connect(roster, Channel::kProgram, [&](Result made) { result = std::move(made); });
   Settle(*contexts[1]);
   REQUIRE(result);
   CHECK(result->error().status.code() == StatusCode::kInvalidArgument);
