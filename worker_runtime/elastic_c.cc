@@ -195,6 +195,8 @@ elastic_status elastic_init(const elastic_init_options* options) {
   }
   auto session = elastic::internal::OpenSession();
   if (!session.ok()) {
+    // The caller may be gone when the next elastic_init writes its first line.
+    elastic::internal::SetLogSink(nullptr, elastic::internal::Severity::kError);
     return Remember(session.status());
   }
   process.session = std::move(*session);

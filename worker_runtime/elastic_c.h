@@ -142,8 +142,9 @@ typedef struct elastic_call_options {
  * next generation. `membership` and `options` may be NULL. elastic_run calls this itself.
  *
  * Errors: FAILED_PRECONDITION without elastic_init, inside elastic_run or after the end of the
- * job; DEADLINE_EXCEEDED (the declaration stands; call again); DATA_LOSS or INVALID_ARGUMENT when
- * the state of the job does not fit this program (different size); INTERNAL. */
+ * job; DEADLINE_EXCEEDED (the declaration stands; call again, but exit if it comes at once, because
+ * the first members were already sharing rank 0's state); DATA_LOSS or INVALID_ARGUMENT when the
+ * state of the job does not fit this program (different size); INTERNAL. */
 ELASTIC_API elastic_status elastic_join(elastic_membership* membership,
                                         const elastic_call_options* options);
 

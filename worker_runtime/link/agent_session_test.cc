@@ -243,6 +243,29 @@ TEST_CASE("A commit whose deadline has passed is the last one of its worker") {
   REQUIRE(pair.first.agent().held().step == 1);
 }
 
+TEST_CASE("A join whose deadline passes while the first state is shared cannot be called again") {
+  TestFolder folder;
+  PlayedWorker silent(folder, 1);
+  PlayedWorker worker(folder, 2);
+  const auto join = [](PlayedWorker& of, std::chrono::milliseconds limit) {
+    return std::async(std::launch::async,
+                      [&of, limit] { return of.session().Join(Now() + limit); });
+  };
+  // Its runtime enters, its program does not.
+  auto left = join(silent, std::chrono::milliseconds(1));
+  const RosterEntry root = silent.agent().AwaitReady();
+  REQUIRE(Result(left).code() == StatusCode::kDeadlineExceeded);
+  auto joined = join(worker, std::chrono::milliseconds(500));
+  const Roster roster = MakeRoster({.number = 1}, {root, worker.agent().AwaitReady()});
+  for (PlayedWorker* member : {&silent, &worker}) {
+    member->agent().Reset(roster.id);
+    member->agent().SendRoster(roster);
+  }
+  worker.agent().Await(local::FrameKind::kEntered);
+  REQUIRE(Result(joined).code() == StatusCode::kDeadlineExceeded);
+  REQUIRE(worker.session().Join(std::nullopt).code() == StatusCode::kDeadlineExceeded);
+}
+
 TEST_CASE("A newcomer enters at the commit boundary on which all members agree") {
   Pair pair;
   PlayedWorker third(pair.folder, 3);

@@ -104,9 +104,13 @@ Status Member::Join(Deadline deadline) {
       return OkStatus();
     }
     Status synchronised = Synchronise(deadline);
-    if (synchronised.code() != StatusCode::kAborted) {
-      return synchronised;
+    if (synchronised.code() == StatusCode::kAborted) {
+      continue;
     }
+    if (MutexLock lock(mutex_); !synchronised.ok() && fatal_.ok()) {
+      GiveUp(synchronised);  // no Open comes for a generation that has been opened
+    }
+    return synchronised;
   }
 }
 
