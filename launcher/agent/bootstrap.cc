@@ -3,31 +3,21 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "rendezvous/base/severity_names.h"
+
 namespace elastic::internal {
 
 namespace {
 
 using Json = nlohmann::json;
 
-const char* NameOf(Severity severity) {
-  switch (severity) {
-    case Severity::kDebug: return "debug";
-    case Severity::kInfo: return "info";
-    case Severity::kWarning: return "warning";
-    case Severity::kError: return "error";
-  }
-  return "warning";
-}
-
 StatusOr<Severity> SeverityOf(const std::string& name) {
-  for (Severity severity :
-       {Severity::kDebug, Severity::kInfo, Severity::kWarning, Severity::kError}) {
-    if (name == NameOf(severity)) {
-      return severity;
-    }
+  const std::optional<Severity> severity = ParseSeverity(name);
+  if (!severity) {
+    return InvalidArgumentError("bootstrap field log_level is '" + name +
+                                "', want debug, info, warning or error");
   }
-  return InvalidArgumentError("bootstrap field log_level is '" + name +
-                              "', want debug, info, warning or error");
+  return *severity;
 }
 
 // Arguments, paths and variables are bytes, JSON's strings are UTF-8: every other byte than those
@@ -124,7 +114,7 @@ std::string AgentBootstrap::ToJson() const {
                      {"working_directory", Encode(working_directory)},
                      {"grace_period_ns", grace_period.count()},
                      {"orphan_limit_ns", orphan_limit.count()},
-                     {"log_level", NameOf(log_level)}};
+                     {"log_level", SeverityName(log_level)}};
   return json.dump();
 }
 

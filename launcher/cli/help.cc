@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "launcher/cli/flag_table.h"
-#include "launcher/cli/severity_names.h"
+#include "rendezvous/base/severity_names.h"
 
 namespace elastic::internal {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "launcher/cli/flag_table.h"
-#include "launcher/cli/severity_names.h"
+#include "rendezvous/base/severity_names.h"
 
 // CLI11 is not used: of its work only the conversion of values would be left, since it refuses
 // one-dash words such as -np, takes an unknown flag as the start of the command, and keeps `--`.

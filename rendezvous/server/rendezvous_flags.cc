@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "rendezvous/base/limits.h"
+#include "rendezvous/base/severity_names.h"
 #include "rendezvous/core/host_list.h"
 
 namespace elastic::internal {
@@ -42,13 +44,17 @@ Status FillHosts(const Words& words, JobSpec& job) {
 }
 
 Status FillTimes(const Words& words, JobSpec& job) {
-  const std::pair<const std::string&, Duration&> times[] = {
-      {words.heartbeat_timeout, job.heartbeat_timeout},
-      {words.elastic_timeout, job.elastic_timeout},
-      {words.entry_timeout, job.entry_timeout},
-      {words.orphan_limit, job.orphan_limit}};
-  for (const auto& [text, target] : times) {
-    ASSIGN_OR_RETURN(target, ParseDuration(text));
+  const std::tuple<const char*, const std::string&, Duration&> times[] = {
+      {"--heartbeat-timeout", words.heartbeat_timeout, job.heartbeat_timeout},
+      {"--elastic-timeout", words.elastic_timeout, job.elastic_timeout},
+      {"--entry-timeout", words.entry_timeout, job.entry_timeout},
+      {"--orphan-limit", words.orphan_limit, job.orphan_limit}};
+  for (const auto& [flag, text, target] : times) {
+    const StatusOr<Duration> time = ParseDuration(text);
+    if (!time.ok()) {
+      return InvalidArgumentError(std::string(flag) + ": " + time.status().message());
+    }
+    target = *time;
   }
   if (job.heartbeat_timeout < 2 * kAgentBeatInterval) {
     return InvalidArgumentError("--heartbeat-timeout " + words.heartbeat_timeout +
@@ -59,16 +65,12 @@ Status FillTimes(const Words& words, JobSpec& job) {
 }
 
 StatusOr<Severity> ParseLevel(const std::string& text) {
-  const std::pair<const char*, Severity> levels[] = {{"debug", Severity::kDebug},
-                                                     {"info", Severity::kInfo},
-                                                     {"warning", Severity::kWarning},
-                                                     {"error", Severity::kError}};
-  for (const auto& [name, level] : levels) {
-    if (text == name) {
-      return level;
-    }
+  const std::optional<Severity> level = ParseSeverity(text);
+  if (!level) {
+    return InvalidArgumentError("--log-level '" + text +
+                                "' is none of debug, info, warning, error");
   }
-  return InvalidArgumentError("--log-level '" + text + "' is none of debug, info, warning, error");
+  return *level;
 }
 
 StatusOr<RendezvousFlags> Weigh(const Words& words) {

@@ -7,7 +7,7 @@
 
 namespace elastic::internal {
 
-// The words of --log-level.
+// The words of --log-level, and of the bootstrap.
 std::string_view SeverityName(Severity severity);
 std::optional<Severity> ParseSeverity(std::string_view name);
 

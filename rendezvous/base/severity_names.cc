@@ -1,4 +1,4 @@
-#include "launcher/cli/severity_names.h"
+#include "rendezvous/base/severity_names.h"
 
 namespace elastic::internal {
 
