@@ -7,6 +7,7 @@
 #include "launcher/cli/ctl_json.h"
 #include "launcher/cli/ctl_table.h"
 #include "rendezvous/base/real_clock.h"
+#include "rendezvous/base/tcp_address.h"
 #include "rendezvous/client/status_client.h"
 
 namespace elastic::internal {
@@ -30,8 +31,9 @@ int ShowStatus(const Options& options) {
   if (options.address.empty()) {
     return Refuse("status needs --address HOST:PORT; elastic-run prints it in its second line");
   }
-  if (options.address.find(':') == std::string::npos) {
-    return Refuse("'" + options.address + "' is no address: --address wants HOST:PORT");
+  if (!options.address.starts_with("unix:") && !HasTcpPort(options.address)) {
+    return Refuse("'" + options.address +
+                  "' is no address: --address wants HOST:PORT with a port up to 65535");
   }
   const StatusOr<Duration> time_limit = ParseDuration(options.time_limit);
   if (!time_limit.ok()) {

@@ -13,6 +13,7 @@
 
 #include "elastic/health.pb.h"
 #include "rendezvous/base/limits.h"
+#include "rendezvous/base/tcp_address.h"
 
 namespace elastic::internal {
 
@@ -49,8 +50,10 @@ Status CheckAddress(const std::string& address) {
     }
     return OkStatus();
   }
-  if (address.rfind(':') == std::string::npos) {
-    return InvalidArgumentError("`" + address + "` is no address: want HOST:PORT or unix:PATH");
+  if (!HasTcpPort(address)) {
+    return InvalidArgumentError("`" + address +
+                                "` is no address: want HOST:PORT with a port from 0 to 65535, or "
+                                "unix:PATH");
   }
   return OkStatus();
 }

@@ -28,6 +28,8 @@ CASES = [
     (["-np", "2", "--heartbeat-timeout", "soon", "true"], ["--heartbeat-timeout", "soon"]),
     (["-np", "2", "--grace-period", "-1s", "true"], ["--grace-period", "-1s"]),
     (["-np", "2", "--log-level", "loud", "true"], ["--log-level", "loud"]),
+    (["-np", "2", "--status-address", "127.0.0.1:99999", "true"], ["127.0.0.1:99999", "65535"]),
+    (["-np", "2", "--status-address", "127.0.0.1:", "true"], ["127.0.0.1:", "65535"]),
     (["-np", "2", "no-such-command-anywhere"], ["no-such-command-anywhere"]),
     (["-np", "2", "./no/such/file"], ["./no/such/file"]),
     (["-np", "2", "/etc/passwd"], ["/etc/passwd"]),
