@@ -42,14 +42,19 @@ void Membership::State::GiveUpWaiting() {
       StopMode::kGraceful);
 }
 
+// When an end that has been decided waits for nobody any more.
+Instant Membership::State::GiveUpAt() const {
+  return ending && ending->give_up ? *ending->give_up
+                                   : recorded_at + spec.grace_period + kStopSlack;
+}
+
 // The job is over when nothing of it can still be running: every agent has seen the last orders and
 // reported all its workers dead, or is gone itself (its guardian ends what it left).
 void Membership::State::EndWhenGone() {
   if (ended || (!ending && !finished)) {
     return;
   }
-  const Instant give_up =
-      ending && ending->give_up ? *ending->give_up : recorded_at + spec.grace_period + kStopSlack;
+  const Instant give_up = GiveUpAt();
   for (size_t i = 0; i < hosts.size(); ++i) {
     const Host& host = hosts[i];
     const bool speaks = host.connection && host.counted;

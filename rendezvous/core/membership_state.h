@@ -149,6 +149,7 @@ struct Membership::State {
   bool HostGivenUp(const Host& host, int members_counted) const;
   bool AccusedHost(const Host& host) const;
   bool Silent(const Host& host) const;
+  Instant GiveUpAt() const;  // membership_end.cc
   std::string WhyLost(const Host& host) const;
   bool Waiting(const Worker& worker) const;       // may be put into a generation
   std::vector<const Worker*> AllWaiting() const;  // by host, then slot

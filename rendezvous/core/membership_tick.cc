@@ -67,12 +67,8 @@ std::optional<Instant> Membership::State::NextDeadline() const {
       at(*host.stream_ended + kStreamReturnWindow);
     }
   }
-  if (ending && ending->give_up) {
-    at(*ending->give_up);
-  } else if (finished) {
-    at(recorded_at + spec.grace_period + kStopSlack);
-  }
   if (ending || finished) {
+    at(GiveUpAt());
     return next;
   }
   at(started + spec.heartbeat_timeout);
