@@ -34,8 +34,6 @@ Phase WorkerCore::phase() const {
   return state.fetch.accepted ? Phase::kRestoring : Phase::kEntering;
 }
 
-const Roster* WorkerCore::current() const { return state_->RosterOfWord(); }
-
 // Nothing is given out after it, so that an error cannot be followed by a commit.
 void WorkerCore::State::Fail(std::string message) {
   ended = true;

@@ -174,7 +174,6 @@ class WorkerCore {
   WorkerActions Step(const WorkerEvent& event);
 
   Phase phase() const;
-  const Roster* current() const;  // roster of the generation the word names; null outside
   std::vector<std::string> BrokenInvariants() const;
 
   struct State;
