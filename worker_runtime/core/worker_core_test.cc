@@ -212,8 +212,9 @@ TEST_CASE("Equal versions with other bytes are an error of the program (P3)") {
   const Roster next =
       MakeRoster(2, 1, GenerationKind::kInstalled, other, {{kSelf}, {.id = kPeer, .holds = true}});
   worker.Feed(RosterCame{next});
-  CHECK(worker.See(Word(2), next.id).find("fatal state of version (1, 1) differs") !=
-        std::string::npos);
+  const std::string told = worker.See(Word(2), next.id);
+  CHECK(told.find("fatal state of version (1, 1) differs") != std::string::npos);
+  CHECK(told.find("; connect") == std::string::npos);  // nothing goes on after it
 }
 
 TEST_CASE("A broken connection is told once, and only in a generation that is whole (P18)") {

@@ -70,6 +70,9 @@ void WorkerCore::State::Advance() {
                          (call != present->id) && stage == CommitStage::kIdle;
   if (can_enter && entering != present->id) {
     BeginEntering(*present);
+    if (ended) {
+      return;
+    }
   }
   for (const auto& [number, roster] : rosters) {
     if (ShouldConnect(roster)) {
@@ -111,9 +114,6 @@ void WorkerCore::State::BeginEntering(const Roster& roster) {
 
 // The agreement is begun before the program runs on, so that peers never wait for its next step.
 void WorkerCore::State::Enter(const Roster& roster) {
-  if (ended) {
-    return;
-  }
   const bool same_call = continuing == roster.id;
   entering = {};
   continuing = {};
