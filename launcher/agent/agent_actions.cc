@@ -192,9 +192,10 @@ void AgentDriver::Carry(const agent_action::Forget& action) {
     watch->Remove(action.incarnation);  // before the page that it looks at goes
   }
   link_->Close(action.incarnation);
-  copies_->Forget(action.incarnation);
   Check(parts_.guardian.Drop(action.incarnation));
   table_.Remove(action.incarnation);
+  // Last, so that the state's memory is freed by that thread and not by this one.
+  copies_->Forget(action.incarnation);
 }
 
 void AgentDriver::Carry(const agent_action::Report&) { report_due_ = true; }

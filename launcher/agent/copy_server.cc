@@ -110,8 +110,16 @@ void CopyServer::Serve(WorkerIncarnation incarnation, const HeldPlace& place) {
 }
 
 void CopyServer::Forget(WorkerIncarnation incarnation) {
-  MutexLock lock(mutex_);
-  copies_.erase(incarnation);
+  {
+    MutexLock lock(mutex_);
+    const auto found = copies_.find(incarnation);
+    if (found == copies_.end()) {
+      return;
+    }
+    forgotten_.push_back(std::move(found->second));
+    copies_.erase(found);
+  }
+  Wake();
 }
 
 StateSource::Answer CopyServer::Offer(const GenerationId& generation, WorkerIncarnation whose) {
@@ -166,11 +174,13 @@ void CopyServer::Run() {
     poll(polls, 2, timeout_ms);
     uint64_t count = 0;
     const bool woken = read(wake_.get(), &count, sizeof count) == sizeof count;
+    std::vector<Copy> forgotten;  // freed here, without the lock
     {
       MutexLock lock(mutex_);
       if (stopping_) {
         return;
       }
+      forgotten.swap(forgotten_);
     }
     if (woken) {
       context_->RetryRequests();

@@ -5,6 +5,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "collectives/transport/context.h"
 #include "launcher/agent/control_words.h"
@@ -30,7 +31,8 @@ class CopyServer final : public StateSource {
   Endpoint endpoint() const { return context_->endpoint(); }
 
   // From the agent's thread. A worker's copy is known from its spawning on, can be fetched once it
-  // is dead, and is forgotten when the server says so; a transfer under way still ends well.
+  // is dead, and is forgotten when the server says so; a transfer under way still ends well. The
+  // copy's memory is freed by the server's own thread, which for a large state takes seconds.
   void Register(WorkerIncarnation incarnation, int state_fd);
   // What the page says that the dead worker holds; replaces what an earlier call said.
   void Serve(WorkerIncarnation incarnation, const HeldPlace& place);
@@ -61,6 +63,7 @@ class CopyServer final : public StateSource {
 
   Mutex mutex_;
   std::map<WorkerIncarnation, Copy> copies_ GUARDED_BY(mutex_);
+  std::vector<Copy> forgotten_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;
 
   std::thread thread_;

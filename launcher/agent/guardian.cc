@@ -306,6 +306,8 @@ void Guardian::SendEvents() {
     }
     if (!worker.start_reported && SendEvent(worker, GuardianEventKind::kSpawned)) {
       worker.start_reported = true;
+      worker.page.Reset();
+      worker.state.Reset();
       worker.bell.Reset();
       worker.output.Reset();
       worker.errors.Reset();

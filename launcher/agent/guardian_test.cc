@@ -310,6 +310,16 @@ TEST_CASE("FiftySpawnsAndKillsLeaveNoDescriptorAndNoZombie") {
   CHECK(list.size() == 0);
 }
 
+// Whoever closes the last descriptor of a large state is busy for seconds.
+TEST_CASE("GuardianKeepsNoDescriptorOfAWorkerThatTheAgentHas") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  REQUIRE(guardian->Spawn(Shell("exit 0")).ok());
+  REQUIRE(NextNews(*guardian).kind == GuardianEventKind::kSpawned);
+  REQUIRE(NextNews(*guardian).kind == GuardianEventKind::kExited);
+  CHECK(OpenDescriptors(std::to_string(guardian->pid())) == kGuardiansOwnDescriptors);
+}
+
 TEST_CASE("KilledGuardianLeavesNoWorkerRunning") {
   const TemporaryFolder folder;
   prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -15,10 +15,11 @@ struct GuardianWorker {
   int32_t slot = 0;
   pid_t pid = 0;  // 0: never forked
 
-  // Kept until kDrop, so that a dead worker's committed state lives on.
+  // Given to the agent with kSpawned, which keeps what must outlive the worker. The last one to
+  // close a state frees its memory, half a second for each GiB, and must not be the guardian: it
+  // would miss its beats, and the agent would take it for hung.
   UniqueFd page;
   UniqueFd state;
-  // Given to the agent with kSpawned.
   UniqueFd bell;
   UniqueFd output;
   UniqueFd errors;
