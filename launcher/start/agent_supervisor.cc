@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "rendezvous/base/limits.h"
 #include "rendezvous/base/log.h"
 
 namespace elastic::internal {
@@ -14,6 +15,8 @@ namespace {
 
 // Restarts are delayed, so an agent that died so many deaths ago has been dead for minutes.
 constexpr size_t kFormerInputsKept = 8;
+// An agent that exits 0 was told to: the job is ending, and the word of it comes within moments.
+constexpr Duration kOrderlyEndPause = kRestartDelayFirst;
 
 }  // namespace
 
@@ -106,6 +109,10 @@ void AgentSupervisor::HandleEvents(Instant now) {
         slot.former_inputs.pop_front();
       }
       slot.agent = LocalAgent{};
+      if (status.ok() && restarting_) {
+        slot.start_at = now + kOrderlyEndPause;
+        continue;
+      }
       lost_agent_ = lost_agent_ || restarting_;
       HandleDeath(slot, StrCat("ended with ", ToString(status)), now);
     }

@@ -177,6 +177,21 @@ TEST_CASE("AnAgentThatCannotBeStartedIsTroubleToo") {
   CHECK(job.supervisor.running() == 0);
 }
 
+TEST_CASE("AnAgentThatEndsInOrderIsNoTroubleAndStartsAgainOnlyIfTheJobGoesOn") {
+  Fixture job("echo life >> lives; exit 0");
+  job.supervisor.StartDue(Now());
+  REQUIRE(job.Await([&] { return job.supervisor.running() == 0; }));
+  CHECK(job.troubles.empty());
+  REQUIRE(job.supervisor.NextDeadline().has_value());
+  CHECK(*job.supervisor.NextDeadline() > Now());
+
+  job.supervisor.StartDue(*job.supervisor.NextDeadline());
+  REQUIRE(job.Await([&] { return job.supervisor.running() == 0; }));
+  CHECK(job.fake.Content("lives") == "life\nlife\n");
+  job.supervisor.StopRestarting();
+  CHECK_FALSE(job.supervisor.NextDeadline().has_value());
+}
+
 TEST_CASE("AfterStopRestartingADeadAgentStaysDead") {
   Fixture job("read -r line; cat > /dev/null");
   job.supervisor.StartDue(Now());
