@@ -182,6 +182,11 @@ StatusOr<std::optional<GuardianNews>> GuardianClient::Receive() {
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) {
     return std::optional<GuardianNews>();
   }
+  if (bytes < 0 && errno == EMFILE) {
+    return ResourceExhaustedError(
+        StrCat("this agent has no room for ", kSpawnedDescriptors,
+               " descriptors of another worker: raise the limit (ulimit -n)"));
+  }
   if (bytes != static_cast<ssize_t>(sizeof event)) {
     return UnavailableError(StrCat("guardian (pid ", pid_, ") has ended"));
   }

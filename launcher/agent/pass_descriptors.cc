@@ -72,8 +72,9 @@ ssize_t ReceiveWithDescriptors(int socket, void* data, size_t bytes,
       }
     }
   }
-  if ((message.msg_flags & MSG_TRUNC) != 0) {
-    errno = EMSGSIZE;
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    // The kernel drops descriptors for which this process has no number left.
+    errno = (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : EMSGSIZE;
     return -1;
   }
   return received;

@@ -30,7 +30,7 @@ Status AgentSession::SetUp(const std::string& job_id) {
   if (fcntl(greeting_.bell.get(), F_SETFL, O_NONBLOCK) != 0) {
     return ErrnoError(errno, "fcntl O_NONBLOCK of the bell");
   }
-  wake_ = OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.valid()) {
     return ErrnoError(errno, "eventfd");
   }

@@ -55,7 +55,7 @@ class AgentSession final : public Session {
   WorkerIncarnation self_;
   std::unique_ptr<AgentSocket> socket_;
   std::unique_ptr<WorkerPage> page_;
-  OwnedFd wake_;
+  UniqueFd wake_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<Context> context_;
   std::unique_ptr<RuntimeThread> thread_;

@@ -31,7 +31,7 @@ std::string Advice(const std::string& path) {
 
 struct Message {
   local::Frame frame;
-  std::vector<OwnedFd> descriptors;
+  std::vector<UniqueFd> descriptors;
 };
 
 // Reads one message with the descriptors that travel with it.
@@ -48,6 +48,11 @@ StatusOr<Message> ReceiveWithDescriptors(int socket) {
   const ssize_t bytes = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
   if (bytes <= 0) {
     return UnavailableError("the agent closed the connection");
+  }
+  if ((header.msg_flags & MSG_CTRUNC) != 0) {
+    return ResourceExhaustedError(
+        StrCat("this process has no room for ", kWelcomeDescriptors,
+               " more descriptors from the agent: raise its limit (ulimit -n)"));
   }
   message.frame.resize(static_cast<size_t>(bytes));
   for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
@@ -66,17 +71,6 @@ StatusOr<Message> ReceiveWithDescriptors(int socket) {
 
 }  // namespace
 
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) {
-    close(fd_);
-  }
-}
-
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
 StatusOr<std::unique_ptr<AgentSocket>> AgentSocket::Connect(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -85,7 +79,7 @@ StatusOr<std::unique_ptr<AgentSocket>> AgentSocket::Connect(const std::string& p
                                        " characters, need 1 to ", sizeof address.sun_path - 1));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  OwnedFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd.valid()) {
     return ErrnoError(errno, "socket");
   }

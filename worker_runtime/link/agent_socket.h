@@ -10,22 +10,9 @@
 #include "proto/local/frames.h"
 #include "proto/local/roster_codec.h"
 #include "rendezvous/base/status.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
-
-// An owned file descriptor.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd = -1) : fd_(fd) {}
-  ~OwnedFd();
-  OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  OwnedFd& operator=(OwnedFd&& other) noexcept;
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // The worker's end of the agent's Unix socket: frames of proto/local, one per message.
 // Not thread-safe, but that one thread may receive while another sends.
@@ -33,9 +20,9 @@ class AgentSocket {
  public:
   struct Greeting {
     local::Welcome welcome;
-    OwnedFd page;
-    OwnedFd state;
-    OwnedFd bell;
+    UniqueFd page;
+    UniqueFd state;
+    UniqueFd bell;
   };
 
   // Connects; does not wait for an answer. Errors: INVALID_ARGUMENT for a path that is too long;
@@ -43,7 +30,8 @@ class AgentSocket {
   static StatusOr<std::unique_ptr<AgentSocket>> Connect(const std::string& path);
 
   // Sends HELLO and waits for WELCOME, at most kGreetingLimit; then the socket never blocks.
-  // Errors: FAILED_PRECONDITION with the agent's reason when it refuses; UNAVAILABLE.
+  // Errors: FAILED_PRECONDITION with the agent's reason when it refuses; UNAVAILABLE;
+  // RESOURCE_EXHAUSTED when this process has no room for the descriptors that come with it.
   StatusOr<Greeting> Greet(const std::string& job_id);
 
   int fd() const { return fd_.get(); }
@@ -58,9 +46,9 @@ class AgentSocket {
   StatusOr<std::optional<local::Frame>> Receive();
 
  private:
-  explicit AgentSocket(OwnedFd fd) : fd_(std::move(fd)) {}
+  explicit AgentSocket(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  const OwnedFd fd_;
+  const UniqueFd fd_;
   std::deque<local::Frame> unsent_;
   std::vector<std::byte> buffer_;
 };

@@ -68,8 +68,8 @@ Status RuntimeThread::SetUp() {
     LogDebug("no short scheduler slice: ", slice.ToString());
   }
   RETURN_IF_ERROR(parts_.page.LockOwner());
-  epoll_ = OwnedFd(epoll_create1(EPOLL_CLOEXEC));
-  timer_ = OwnedFd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  timer_ = UniqueFd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!epoll_.valid() || !timer_.valid()) {
     return ErrnoError(errno, "epoll_create1 or timerfd_create");
   }

@@ -60,8 +60,8 @@ class RuntimeThread {
   void Leave();
 
   const Parts parts_;
-  OwnedFd epoll_;
-  OwnedFd timer_;
+  UniqueFd epoll_;
+  UniqueFd timer_;
   std::thread thread_;
   std::atomic<bool> stop_ = false;
   local::RosterAssembler rosters_;

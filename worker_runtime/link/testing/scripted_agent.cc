@@ -55,7 +55,7 @@ ScriptedAgent::~ScriptedAgent() {
 
 void ScriptedAgent::Accept() {
   WaitReadable(listener_.get());
-  link_ = OwnedFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  link_ = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   REQUIRE(link_.valid());
   const local::Frame frame = Await(local::FrameKind::kHello);
   const auto hello = local::BodyOf<local::Hello>(frame);
@@ -173,7 +173,7 @@ std::vector<std::byte> ScriptedAgent::HeldBytes() const {
   return bytes;
 }
 
-void ScriptedAgent::CloseLink() { link_ = OwnedFd(); }
+void ScriptedAgent::CloseLink() { link_ = UniqueFd(); }
 
 Roster MakeRoster(const RosterPlan& plan, std::vector<RosterEntry> entries) {
   Roster roster{.id = {.server = ServerIncarnation{1},

@@ -59,11 +59,11 @@ class ScriptedAgent {
   const std::string path_;
   const WorkerIncarnation self_;
   const int32_t slot_;
-  OwnedFd listener_;
-  OwnedFd page_fd_;
-  OwnedFd state_;
-  OwnedFd bell_;
-  OwnedFd link_;
+  UniqueFd listener_;
+  UniqueFd page_fd_;
+  UniqueFd state_;
+  UniqueFd bell_;
+  UniqueFd link_;
   local::ControlPage* page_ = nullptr;
 };
 
