@@ -3,9 +3,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "launcher/agent/process_tree.h"
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/log.h"
 
@@ -38,7 +41,7 @@ AgentSupervisor::~AgentSupervisor() {
       ReapAgent(slot.agent);
     }
   }
-  ReapOrphans();
+  ReapOrphans(true);
 }
 
 void AgentSupervisor::StartDue(Instant now) {
@@ -96,6 +99,7 @@ void AgentSupervisor::AddPollEntries(std::vector<pollfd>& entries) const {
 }
 
 void AgentSupervisor::HandleEvents(Instant now) {
+  bool agent_died = false;
   for (Slot& slot : slots_) {
     if (slot.agent.pid == 0) {
       continue;
@@ -109,6 +113,7 @@ void AgentSupervisor::HandleEvents(Instant now) {
         slot.former_inputs.pop_front();
       }
       slot.agent = LocalAgent{};
+      agent_died = true;
       if (status.ok() && restarting_) {
         slot.start_at = now + kOrderlyEndPause;
         continue;
@@ -117,20 +122,38 @@ void AgentSupervisor::HandleEvents(Instant now) {
       HandleDeath(slot, StrCat("ended with ", ToString(status)), now);
     }
   }
-  ReapOrphans();
+  ReapOrphans(agent_died);
 }
 
-void AgentSupervisor::ReapOrphans() {
+// When an agent and its guardian die in one moment nobody of theirs is left to kill what their
+// workers started in sessions of its own. Such processes become our children, one by one as their
+// parents die, and are told by the job's id in their environment, which a guardian does not have.
+void AgentSupervisor::KillStrays() const {
+  const std::string mark = "ELASTIC_JOB_ID=" + slots_.front().bootstrap.job_id;
+  const auto found = std::make_unique<ProcessList>();
+  found->AddChildrenOf(getpid());
+  for (int i = 0; i < found->size(); ++i) {
+    if (HasEnvironment((*found)[i].pid, mark)) {
+      SignalFound((*found)[i], SIGKILL);
+    }
+  }
+}
+
+void AgentSupervisor::ReapOrphans(bool agent_died) {
+  bool reaped = false;
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
     const pid_t pid = info.si_pid;
     const bool agent =
         std::ranges::any_of(slots_, [pid](const Slot& slot) { return slot.agent.pid == pid; });
     if (agent) {
-      return;  // its pidfd is readable now: HandleEvents comes again
+      break;  // its pidfd is readable now: HandleEvents comes again
     }
-    waitpid(pid, nullptr, WNOHANG);
+    reaped = waitpid(pid, nullptr, WNOHANG) == pid || reaped;
     info = {};
+  }
+  if (reaped || agent_died) {
+    KillStrays();
   }
 }
 

@@ -68,7 +68,8 @@ class AgentSupervisor {
   };
 
   void Start(Slot& slot, Instant now);
-  void ReapOrphans();
+  void ReapOrphans(bool agent_died);
+  void KillStrays() const;
   void HandleDeath(Slot& slot, const std::string& what, Instant now);
 
   const std::string program_;

@@ -1,6 +1,7 @@
 #include "launcher/start/agent_supervisor.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -166,6 +167,19 @@ TEST_CASE("WhatADeadAgentLeavesBehindIsReaped") {
   CHECK(job.Await([&] { return !job.supervisor.HasOrphans(); }));
   CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
   CHECK(errno == ECHILD);
+}
+
+TEST_CASE("WhatNoGuardianIsLeftToKillIsKilled") {
+  Fixture job(
+      "read -r line; ELASTIC_JOB_ID=job setsid sh -c 'sleep 600 & echo $! > stray; wait' &\n"
+      "while [ ! -s stray ]; do :; done; kill -9 $$");
+  job.supervisor.StartDue(Now());
+  REQUIRE(job.Await([&] { return job.troubles.size() == 1; }));
+  const pid_t stray = static_cast<pid_t>(std::stol(job.fake.Content("stray")));
+  job.supervisor.StopRestarting();
+  CHECK(job.Await([&] { return !job.supervisor.HasOrphans(); }));
+  CHECK(kill(stray, 0) == -1);
+  CHECK(errno == ESRCH);
 }
 
 TEST_CASE("AnAgentThatCannotBeStartedIsTroubleToo") {
