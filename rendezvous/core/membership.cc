@@ -170,6 +170,10 @@ Instant Membership::State::LastHeard(AgentIncarnation agent) const {
   return found == heard.end() ? started : std::max(found->second, started);
 }
 
+Instant Membership::State::OrphansEnd(AgentIncarnation agent) const {
+  return LastHeard(agent) + spec.orphan_limit + kKillAllowance;
+}
+
 std::string Membership::State::NameOf(const Worker& worker) const {
   const WorkerReport& report = worker.report;
   const std::string place =

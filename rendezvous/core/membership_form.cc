@@ -20,8 +20,7 @@ Plan Membership::State::Examine() const {
     for (const Worker* worker : members) {
       if (!Lost(*worker)) {
         plan.wait.who.push_back(NameOf(*worker));
-        const Instant over =
-            LastHeard(worker->report.incarnation.agent) + spec.orphan_limit + kKillAllowance;
+        const Instant over = OrphansEnd(worker->report.incarnation.agent);
         plan.wait.until = std::max(plan.wait.until.value_or(over), over);
       }
     }
@@ -181,8 +180,7 @@ bool Membership::State::Lost(const Worker& worker) const {
       host.last.closed >= closed) {
     return true;
   }
-  return !Reachable(worker) &&
-         now >= LastHeard(worker.report.incarnation.agent) + spec.orphan_limit + kKillAllowance;
+  return !Reachable(worker) && now >= OrphansEnd(worker.report.incarnation.agent);
 }
 
 bool Membership::State::AllLost(const std::vector<Worker*>& group) const {
@@ -218,8 +216,7 @@ bool Membership::State::PreparedAccounted(Plan& plan) const {
     for (const RosterEntry& entry : next.entries) {
       const Worker* worker = Find(entry.incarnation);
       if (worker == nullptr) {  // of a life of its agent that this server never heard of
-        const Instant heard_last = LastHeard(entry.incarnation.agent);
-        all_lost = all_lost && now >= heard_last + spec.orphan_limit + kKillAllowance;
+        all_lost = all_lost && now >= OrphansEnd(entry.incarnation.agent);
         continue;
       }
       const Host& host = hosts[static_cast<size_t>(worker->host)];

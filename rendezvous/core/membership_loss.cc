@@ -27,8 +27,7 @@ void Membership::State::MarkLosses() {
         MarkLost(*worker,
                  host.stream_ended
                      ? StrCat("was lost: the agent of host ", host.spec.name, " is gone")
-                     : StrCat("was lost: host ", host.spec.name, " is silent for ",
-                              FormatDuration(spec.heartbeat_timeout), " (--heartbeat-timeout)"));
+                     : StrCat("was lost: host ", host.spec.name, " is silent for ", Silence(host)));
       }
     }
   }
@@ -50,11 +49,18 @@ void Membership::State::DismissDrained() {
   }
 }
 
+std::string Membership::State::Silence(const Host& host) const {
+  return now >= OrphansEnd(host.agent)
+             ? StrCat(FormatDuration(spec.orphan_limit), " (its workers have ended by then)")
+             : FormatDuration(spec.heartbeat_timeout) + " (--heartbeat-timeout)";
+}
+
 // A stream that ended is a fact about the host. Silence may as well be trouble of the server's own
 // link, so it counts only while the hosts that are heard could train without the silent one (P20),
-// or a member has felt it too.
+// or a member has felt it too, or it has lasted so long that nothing of that host can live.
 bool Membership::State::HostGivenUp(const Host& host, int members_counted) const {
-  return host.stream_ended.has_value() || members_counted >= spec.min_np || AccusedHost(host);
+  return host.stream_ended.has_value() || members_counted >= spec.min_np || AccusedHost(host) ||
+         now >= OrphansEnd(host.agent);
 }
 
 bool Membership::State::AccusedHost(const Host& host) const {

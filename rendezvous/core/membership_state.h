@@ -139,6 +139,8 @@ struct Membership::State {
   bool Reachable(const Worker& worker) const;
   bool Lost(const Worker& worker) const;  // P11: nothing of it can run in a closed generation
   Instant LastHeard(AgentIncarnation agent) const;
+  // When nothing of that agent can live any more if it stays silent (P11, P20, P23).
+  Instant OrphansEnd(AgentIncarnation agent) const;
   bool Marked(WorkerIncarnation id) const { return marked.contains(id); }
   bool Named(const Worker& worker) const;
   bool Broken() const;
@@ -151,6 +153,7 @@ struct Membership::State {
   bool Silent(const Host& host) const;
   Instant GiveUpAt() const;  // membership_end.cc
   std::string WhyLost(const Host& host) const;
+  std::string Silence(const Host& host) const;
   bool Waiting(const Worker& worker) const;       // may be put into a generation
   std::vector<const Worker*> AllWaiting() const;  // by host, then slot
   std::vector<const Worker*> Newcomers() const;   // of these, who is in no installed roster

@@ -63,6 +63,9 @@ std::optional<Instant> Membership::State::NextDeadline() const {
         at(host.ack_reference + spec.heartbeat_timeout);
       }
     }
+    if (!host.counted && host.agent.value != 0) {
+      at(OrphansEnd(host.agent));
+    }
     if (!host.connection && host.stream_ended) {
       at(*host.stream_ended + kStreamReturnWindow);
     }
@@ -96,7 +99,7 @@ std::optional<Instant> Membership::State::NextDeadline() const {
     at(*broken_since + kAccusationSettle);
     for (const auto& [id, worker] : workers) {  // P11 of members, P10 of a prepared successor's
       if (!worker.dead() && !Reachable(worker)) {
-        at(LastHeard(id.agent) + spec.orphan_limit + kKillAllowance);
+        at(OrphansEnd(id.agent));
       }
     }
   }

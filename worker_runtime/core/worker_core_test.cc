@@ -38,6 +38,18 @@ TEST_CASE("A commit awaits the agreement, marks, copies and counts (P5, P6)") {
   CHECK(worker.Feed(CopyDone{Version(1, 1)}) == "word 1,1; begin 0; commit true");
 }
 
+TEST_CASE("Version 0 awaits all ranks: having rank 0's first state proves nothing (P7, V8)") {
+  Fixture worker;
+  worker.Feed(RosterCame{First()});
+  worker.See(Word(1), First().id);
+  // The agreement of version 0 begins on entering, before the sync; the sync is no event at all.
+  CHECK(worker.Feed(EdgesUp{First().id}) == "entered; begin 0; open 1 restored");
+  CHECK(worker.Feed(CommitWanted{First().id}) == "await");
+  CHECK(worker.word == Word(1));
+  CHECK(worker.Fence() == "close; commit false");
+  CHECK(worker.word == Word(1, 0, false, true));
+}
+
 TEST_CASE("A call that has not noticed that its generation is over commits nothing") {
   Fixture worker;
   worker.EnterFirst();
