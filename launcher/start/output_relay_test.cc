@@ -150,7 +150,7 @@ TEST_CASE("AStreamThatIsHeldOpenDoesNotHoldUpTheEnd") {
 
 TEST_CASE("AnEndlessLineIsPassedOnInPieces") {
   LineSplitter lines(8);
-  CHECK(lines.Add("abc") == "");
+  CHECK(lines.Add("abc").empty());
   CHECK(lines.Add("defgh") == "abcdefgh\n");
   CHECK(lines.Add("i\nj") == "i\n");
   CHECK(lines.Finish() == "j\n");

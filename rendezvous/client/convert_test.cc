@@ -295,7 +295,7 @@ TEST_CASE("Bytes that are no UTF-8 become question marks and the rest of the tex
   CHECK(Utf8("\xC0\x80") == "??");            // overlong
   CHECK(Utf8("\xED\xA0\x80") == "???");       // surrogate
   CHECK(Utf8("\xF4\x90\x80\x80") == "????");  // beyond Unicode
-  CHECK(Utf8("") == "");
+  CHECK(Utf8("").empty());
   Maker maker(6);
   AgentReport report = maker.Report();
   report.spawn_error = "cannot run \xFF";

@@ -171,6 +171,7 @@ class Sim {
   void ToAgent(int host, int life, Duration delay, std::function<void()> action);
   void AgentStep(int host, const AgentEvent& event);
   void Carry(int host, const AgentAction& action, std::deque<AgentAction>& queue);
+  void CarryToWord(int host, const AgentAction& action, std::deque<AgentAction>& queue);
   void SendReport(int host);
   void ReadPages(int host);
   void ScheduleAgentWake(int host);
@@ -224,6 +225,8 @@ class Sim {
   // sim_faults.cc
   void MaybeFault();
   void Inject(Fault fault);
+  void StopWorker(Process& process);
+  void ResetEdges(Process& process);
   Process* PickProcess();
   std::optional<int> PickHost();
 

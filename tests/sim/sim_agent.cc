@@ -240,7 +240,8 @@ void Sim::StampDeadline(int index, Instant kill_at) {
   });
 }
 
-void Sim::Carry(int index, const AgentAction& action, std::deque<AgentAction>& queue) {
+// What changes a word is followed by a look at the page before anything else.
+void Sim::CarryToWord(int index, const AgentAction& action, std::deque<AgentAction>& queue) {
   Host& host = hosts_[static_cast<size_t>(index)];
   const auto reread = [&](Process& process) {
     Bell(process);
@@ -271,6 +272,13 @@ void Sim::Carry(int index, const AgentAction& action, std::deque<AgentAction>& q
     Trace("  reset ", ToString(process.id), " to ", reset->to.generation.value, ",",
           reset->to.commits, reset->to.fenced ? " fenced" : "");
     reread(process);
+  }
+}
+
+void Sim::Carry(int index, const AgentAction& action, std::deque<AgentAction>& queue) {
+  if (std::holds_alternative<agent_action::Fence>(action) ||
+      std::holds_alternative<agent_action::Reset>(action)) {
+    CarryToWord(index, action, queue);
   } else if (const auto* roster = std::get_if<agent_action::DeliverRoster>(&action)) {
     Trace("  deliver ", roster->roster.id.number.value, " to ", ToString(roster->incarnation));
     FrameToWorker(*Find(roster->incarnation), [this, came = roster->roster](Process& process) {

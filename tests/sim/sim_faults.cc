@@ -41,6 +41,36 @@ std::optional<int> Sim::PickHost() {
   return hosts_[static_cast<size_t>(host)].agent ? std::optional(host) : std::nullopt;
 }
 
+void Sim::StopWorker(Process& process) {
+  process.paused = true;
+  const WorkerIncarnation id = process.id;
+  if (rng_.Chance(1, 4)) {  // continued before anybody acted on it
+    At(Between(1000, 200'000), [this, id] {
+      Process& stopped = *Find(id);
+      stopped.paused = false;
+      DrainBacklog(stopped);
+    });
+  }
+  ToAgent(process.host, process.life, Between(20'000, 120'000), [this, id, at = process.host] {
+    if (Find(id)->alive && Find(id)->paused && Find(id)->core) {
+      AgentStep(at, agent_event::BeatMissed{id, 'T'});
+    }
+  });
+}
+
+void Sim::ResetEdges(Process& process) {
+  for (auto& [number, peers] : process.edges) {
+    if (!peers.empty() && rng_.Chance(1, 2)) {
+      const WorkerIncarnation a = process.id, b = *peers.begin();
+      for (const auto& [at, peer] : {std::pair{a, b}, std::pair{b, a}}) {
+        ToProcess(at, Between(10, 2000), [this, peer = peer, number = number](Process& one) {
+          BreakEdge(one, peer, number);
+        });
+      }
+    }
+  }
+}
+
 void Sim::Inject(Fault fault) {
   const char* name = kFaultNames[static_cast<size_t>(fault)];
   const std::string state =
@@ -62,37 +92,8 @@ void Sim::Inject(Fault fault) {
   const Duration length = Between(10'000, rng_.Chance(1, 3) ? 12'000'000 : 2'500'000);
   switch (fault) {
     case Fault::kWorkerCrash: Die(*process, {true, 9}); return;
-    case Fault::kWorkerStop: {
-      process->paused = true;
-      const WorkerIncarnation id = process->id;
-      if (rng_.Chance(1, 4)) {  // continued before anybody acted on it
-        At(Between(1000, 200'000), [this, id] {
-          Process& stopped = *Find(id);
-          stopped.paused = false;
-          DrainBacklog(stopped);
-        });
-      }
-      ToAgent(process->host, process->life, Between(20'000, 120'000),
-              [this, id, at = process->host] {
-                if (Find(id)->alive && Find(id)->paused && Find(id)->core) {
-                  AgentStep(at, agent_event::BeatMissed{id, 'T'});
-                }
-              });
-      return;
-    }
-    case Fault::kEdgeReset: {
-      for (auto& [number, peers] : process->edges) {
-        if (!peers.empty() && rng_.Chance(1, 2)) {
-          const WorkerIncarnation a = process->id, b = *peers.begin();
-          for (const auto& [at, peer] : {std::pair{a, b}, std::pair{b, a}}) {
-            ToProcess(at, Between(10, 2000), [this, peer = peer, number = number](Process& one) {
-              BreakEdge(one, peer, number);
-            });
-          }
-        }
-      }
-      return;
-    }
+    case Fault::kWorkerStop: StopWorker(*process); return;
+    case Fault::kEdgeReset: ResetEdges(*process); return;
     case Fault::kAgentCrash: EndAgentProcess(*host, false); return;
     case Fault::kHostLost: EndAgentProcess(*host, true); return;
     case Fault::kAgentPause: {
