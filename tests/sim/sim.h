@@ -227,6 +227,8 @@ class Sim {
   void Inject(Fault fault);
   void StopWorker(Process& process);
   void ResetEdges(Process& process);
+  void PauseAgent(int host, Duration length);
+  void CutLink(Fault fault, int host, Duration length);
   Process* PickProcess();
   std::optional<int> PickHost();
 

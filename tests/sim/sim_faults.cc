@@ -71,6 +71,27 @@ void Sim::ResetEdges(Process& process) {
   }
 }
 
+void Sim::PauseAgent(int host, Duration length) {
+  hosts_[static_cast<size_t>(host)].paused = true;
+  At(length, [this, at = host] {
+    Host& paused = hosts_[static_cast<size_t>(at)];
+    if (std::exchange(paused.paused, false)) {
+      for (auto& action : std::exchange(paused.backlog, {})) {
+        action();
+      }
+    }
+  });
+}
+
+void Sim::CutLink(Fault fault, int host, Duration length) {
+  Host& cut = hosts_[static_cast<size_t>(host)];
+  cut.cut_up = cut.cut_up || fault != Fault::kCutDown;
+  cut.cut_down = cut.cut_down || fault != Fault::kCutUp;
+  At(length, [this, at = host] {
+    hosts_[static_cast<size_t>(at)].cut_up = hosts_[static_cast<size_t>(at)].cut_down = false;
+  });
+}
+
 void Sim::Inject(Fault fault) {
   const char* name = kFaultNames[static_cast<size_t>(fault)];
   const std::string state =
@@ -96,29 +117,10 @@ void Sim::Inject(Fault fault) {
     case Fault::kEdgeReset: ResetEdges(*process); return;
     case Fault::kAgentCrash: EndAgentProcess(*host, false); return;
     case Fault::kHostLost: EndAgentProcess(*host, true); return;
-    case Fault::kAgentPause: {
-      hosts_[static_cast<size_t>(*host)].paused = true;
-      At(length, [this, at = *host] {
-        Host& paused = hosts_[static_cast<size_t>(at)];
-        if (std::exchange(paused.paused, false)) {
-          for (auto& action : std::exchange(paused.backlog, {})) {
-            action();
-          }
-        }
-      });
-      return;
-    }
+    case Fault::kAgentPause: PauseAgent(*host, length); return;
     case Fault::kCutUp:
     case Fault::kCutDown:
-    case Fault::kCutBoth: {
-      Host& cut = hosts_[static_cast<size_t>(*host)];
-      cut.cut_up = cut.cut_up || fault != Fault::kCutDown;
-      cut.cut_down = cut.cut_down || fault != Fault::kCutUp;
-      At(length, [this, at = *host] {
-        hosts_[static_cast<size_t>(at)].cut_up = hosts_[static_cast<size_t>(at)].cut_down = false;
-      });
-      return;
-    }
+    case Fault::kCutBoth: CutLink(fault, *host, length); return;
     case Fault::kServerRestart:
       StopServer();
       At(Between(20'000, 1'500'000), [this] { StartServer(); });
