@@ -21,6 +21,16 @@ def _gone(pids):
     return not any(processes.alive(p) for p in pids)
 
 
+def _descendants_with_grandchildren(job, agent):
+    """All below the agent, once both of its workers' children in sessions of their own run."""
+    def look():
+        below = [p for p in job.below() if p != agent and agent in _ancestors(p)]
+        there = [p for p in below if "elastic-test-grandchild" in processes.command_of(p)]
+        return below if len(there) == 2 else None
+    return wait_until(look, 10, lambda: "two grandchildren; there are " +
+                      processes.describe([p for p in job.below() if p != agent]))
+
+
 def _lose_parent(context, which):
     arguments = MEDIUM + ["--grandchild", 1]
     with context.oracle_job(arguments) as job:
@@ -28,9 +38,7 @@ def _lose_parent(context, which):
         target = before.members[2]
         agent, guardian = job.agent_and_guardian_of(target.pid)
         assert agent != guardian, "agent and guardian are two processes"
-        lost = [p for p in job.below() if p != agent and agent in _ancestors(p)]
-        grandchildren = [p for p in lost if "elastic-test-grandchild" in processes.command_of(p)]
-        assert len(grandchildren) == 2, processes.describe(lost)
+        lost = _descendants_with_grandchildren(job, agent)
         kept = {w.pid for w in before.members if w.host != target.host}
         victim = agent if which == "agent" else guardian
         start = time.monotonic()
