@@ -48,6 +48,7 @@ void Context::Progress() { impl_->Progress(); }
 std::optional<Instant> Context::NextDeadline() const { return impl_->NextDeadline(); }
 void Context::Cancel(GenerationNumber up_to) { impl_->Cancel(up_to); }
 void Context::AcceptOffer(std::span<std::byte> target) { impl_->AcceptOffer(target); }
+void Context::SetSelf(WorkerIncarnation self) { impl_->options.self = self; }
 void Context::Connect(const Roster& roster, Channel channel, MeshDone done) {
   impl_->Connect(roster, channel, std::move(done));
 }

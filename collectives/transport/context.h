@@ -66,6 +66,10 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
+  // A process that is offered again as a newcomer has a new incarnation (P20). Connections of the
+  // old one are the caller's to cancel.
+  void SetSelf(WorkerIncarnation self);
+
   Endpoint endpoint() const;
   int event_fd() const;  // an epoll set: to be watched for input, level-triggered
   void Progress();

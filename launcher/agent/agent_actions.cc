@@ -45,9 +45,9 @@ void AgentDriver::Step(AgentEvent event) {
     parts_.send_report(core_.MakeReport(Now()));
   }
   if (const auto* died = std::get_if<agent_event::OwnerDied>(&event)) {
-    ServeCopy(died->incarnation);
+    ServeCopy(died->process);
   } else if (const auto* exited = std::get_if<agent_event::Exited>(&event)) {
-    ServeCopy(exited->incarnation);
+    ServeCopy(exited->process);
   } else if (const auto* entered = std::get_if<agent_event::Entered>(&event)) {
     SetLabel(*entered);
   }
@@ -58,76 +58,84 @@ void AgentDriver::Step(AgentEvent event) {
 
 // Pages are read at the moment when the core looks, not when the event was noticed.
 void AgentDriver::FillReading(AgentEvent& event) {
-  const auto fill = [this](WorkerIncarnation incarnation, PageReading& reading) {
-    const WorkerEntry* const entry = table_.Find(incarnation);
+  const auto fill = [this](WorkerIncarnation process, PageReading& reading) {
+    const WorkerEntry* const entry = table_.Find(process);
     if (entry != nullptr && entry->page != nullptr) {
       reading = entry->page->Read();
     }
   };
   if (auto* page = std::get_if<agent_event::PageRead>(&event)) {
-    fill(page->incarnation, page->reading);
+    fill(page->process, page->reading);
   } else if (auto* died = std::get_if<agent_event::OwnerDied>(&event)) {
-    fill(died->incarnation, died->reading);
+    fill(died->process, died->reading);
   } else if (auto* exited = std::get_if<agent_event::Exited>(&event)) {
-    fill(exited->incarnation, exited->reading);
+    fill(exited->process, exited->reading);
   }
 }
 
 // The answer to a Fence or Reset is part of carrying it out.
-void AgentDriver::ReadPage(WorkerIncarnation incarnation) {
-  AgentEvent event = agent_event::PageRead{incarnation, {}};
+void AgentDriver::ReadPage(WorkerIncarnation process) {
+  AgentEvent event = agent_event::PageRead{process, {}};
   FillReading(event);
   AgentActions actions = core_.Step(Now(), event);
   std::ranges::move(actions, std::back_inserter(actions_));
 }
 
-void AgentDriver::ServeCopy(WorkerIncarnation incarnation) {
-  const WorkerEntry* const entry = table_.Find(incarnation);
+void AgentDriver::ServeCopy(WorkerIncarnation process) {
+  const WorkerEntry* const entry = table_.Find(process);
   if (entry != nullptr && entry->page != nullptr) {
-    copies_->Serve(incarnation, entry->page->ReadHeld());
+    copies_->Serve(entry->incarnation, entry->page->ReadHeld());
   }
 }
 
 void AgentDriver::SetLabel(const agent_event::Entered& entered) {
-  WorkerEntry* const entry = table_.Find(entered.incarnation);
+  WorkerEntry* const entry = table_.Find(entered.process);
   if (entry == nullptr) {
     return;
   }
   const auto found = entry->ranks.find(entered.generation.number);
   if (found != entry->ranks.end()) {
-    parts_.output.SetLabel(entered.incarnation, std::to_string(found->second));
+    parts_.output.SetLabel(entered.process, std::to_string(found->second));
     entry->ranks.erase(entry->ranks.begin(), found);
   }
 }
 
 void AgentDriver::Carry(const agent_action::Fence& action) {
-  if (const WorkerEntry* entry = table_.Find(action.incarnation);
+  if (const WorkerEntry* entry = table_.Find(action.process);
       entry != nullptr && entry->page != nullptr) {
     entry->page->Fence(action.expected, Now());
   }
-  ReadPage(action.incarnation);
+  ReadPage(action.process);
 }
 
 void AgentDriver::Carry(const agent_action::Reset& action) {
-  if (const WorkerEntry* entry = table_.Find(action.incarnation);
+  if (const WorkerEntry* entry = table_.Find(action.process);
       entry != nullptr && entry->page != nullptr) {
     entry->page->Reset(action.from, action.to, action.generation);
   }
-  ReadPage(action.incarnation);
+  ReadPage(action.process);
+}
+
+void AgentDriver::Carry(const agent_action::OfferAgain& action) {
+  if (WorkerEntry* entry = table_.Find(action.process)) {
+    copies_->Register(action.incarnation, entry->descriptors.state.get());
+    copies_->Forget(std::exchange(entry->incarnation, action.incarnation));
+    entry->ranks.clear();
+  }
+  const local::OfferedAgain body{local::ToWire(action.incarnation)};
+  link_->Send(action.process, local::MakeFrame(local::FrameKind::kOfferedAgain, body));
 }
 
 void AgentDriver::Carry(const agent_action::DeliverRoster& action) {
-  if (WorkerEntry* entry = table_.Find(action.incarnation)) {
-    if (const RosterEntry* own = action.roster.Find(action.incarnation)) {
-      if (entry->ranks.empty()) {
-        // A newcomer prints as soon as it has entered, which is before its agent hears of that.
-        parts_.output.SetLabel(action.incarnation, std::to_string(own->rank));
-      }
-      entry->ranks[action.roster.id.number] = own->rank;
+  if (WorkerEntry* entry = table_.Find(action.process); entry != nullptr && action.rank >= 0) {
+    if (entry->ranks.empty()) {
+      // A newcomer prints as soon as it has entered, which is before its agent hears of that.
+      parts_.output.SetLabel(action.process, std::to_string(action.rank));
     }
+    entry->ranks[action.roster.id.number] = action.rank;
   }
   for (local::Frame& frame : local::RosterFrames(action.roster)) {
-    link_->Send(action.incarnation, std::move(frame));
+    link_->Send(action.process, std::move(frame));
   }
 }
 
@@ -135,11 +143,11 @@ void AgentDriver::Carry(const agent_action::DeliverFinish& action) {
   local::FinishRecorded body{};
   body.generation = local::ToWire(action.record.generation);
   body.final_state = local::ToWire(action.record.final_state);
-  link_->Send(action.incarnation, local::MakeFrame(local::FrameKind::kFinishRecorded, body));
+  link_->Send(action.process, local::MakeFrame(local::FrameKind::kFinishRecorded, body));
 }
 
 void AgentDriver::Carry(const agent_action::TellLeave& action) {
-  link_->Send(action.incarnation, local::MakeFrame(local::FrameKind::kLeave));
+  link_->Send(action.process, local::MakeFrame(local::FrameKind::kLeave));
 }
 
 std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) const {
@@ -159,7 +167,7 @@ std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) co
   variables["ELASTIC_AGENT_SOCKET"] = parts_.traces.worker_socket;
   variables["ELASTIC_JOB_ID"] = parts_.bootstrap.job_id;
   variables["ELASTIC_LOCAL_RANK"] = std::to_string(entry.slot);
-  variables[kWorkerVariable] = table_.MarkOf(entry.incarnation);
+  variables[kWorkerVariable] = table_.MarkOf(entry.process);
   std::vector<std::string> result;
   for (const auto& [name, value] : variables) {
     result.push_back(name + '=' + value);
@@ -168,8 +176,8 @@ std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) co
 }
 
 void AgentDriver::Carry(const agent_action::Spawn& action) {
-  const WorkerEntry& entry = table_.Add(action.incarnation, action.slot);
-  Check(parts_.guardian.Spawn({.incarnation = action.incarnation,
+  const WorkerEntry& entry = table_.Add(action.process, action.slot);
+  Check(parts_.guardian.Spawn({.incarnation = action.process,
                                .slot = action.slot,
                                .command = parts_.bootstrap.command,
                                .environment = EnvironmentOf(entry),
@@ -177,25 +185,27 @@ void AgentDriver::Carry(const agent_action::Spawn& action) {
 }
 
 void AgentDriver::Carry(const agent_action::Kill& action) {
-  WorkerEntry* const entry = table_.Find(action.incarnation);
+  WorkerEntry* const entry = table_.Find(action.process);
   const bool wraps = entry != nullptr && entry->owner_died && entry->runtime_pid != 0 &&
                      entry->runtime_pid != entry->pid;
   if (wraps && action.signal == SIGKILL && !entry->kill_at) {
     entry->kill_at = Now() + kWrapperGrace;  // its word is fenced: there is no hurry
     return;
   }
-  Check(parts_.guardian.Kill(action.incarnation, action.signal));
+  Check(parts_.guardian.Kill(action.process, action.signal));
 }
 
 void AgentDriver::Carry(const agent_action::Forget& action) {
+  const WorkerEntry* const entry = table_.Find(action.process);
+  const WorkerIncarnation incarnation = entry != nullptr ? entry->incarnation : action.process;
   for (const auto& watch : watches_) {
-    watch->Remove(action.incarnation);  // before the page that it looks at goes
+    watch->Remove(action.process);  // before the page that it looks at goes
   }
-  link_->Close(action.incarnation);
-  Check(parts_.guardian.Drop(action.incarnation));
-  table_.Remove(action.incarnation);
+  link_->Close(action.process);
+  Check(parts_.guardian.Drop(action.process));
+  table_.Remove(action.process);
   // Last, so that the state's memory is freed by that thread and not by this one.
-  copies_->Forget(action.incarnation);
+  copies_->Forget(incarnation);
 }
 
 void AgentDriver::Carry(const agent_action::Report&) { report_due_ = true; }
@@ -203,7 +213,7 @@ void AgentDriver::Carry(const agent_action::Report&) { report_due_ = true; }
 void AgentDriver::Carry(const agent_action::StampDeadline& action) {
   kill_at_ = action.kill_at;
   parts_.guardian.page().kill_at_ns.store(ToNanoseconds(kill_at_), std::memory_order_release);
-  for (const auto& [incarnation, entry] : table_.entries()) {
+  for (const auto& [process, entry] : table_.entries()) {
     if (entry.page != nullptr && !entry.exited) {
       entry.page->StampDeadline(kill_at_);
     }

@@ -114,9 +114,9 @@ void AgentDriver::CheckDeadline(Instant now) {
     return;
   }
   // A heartbeat tells the pages as they are now.
-  for (const auto& [incarnation, entry] : table_.entries()) {
+  for (const auto& [process, entry] : table_.entries()) {
     if (entry.page != nullptr && !entry.exited) {
-      Feed(agent_event::PageRead{incarnation, {}});
+      Feed(agent_event::PageRead{process, {}});
     }
   }
   Feed(agent_event::TimePassed{});
@@ -199,20 +199,20 @@ void AgentDriver::HandleSpawned(WorkerEntry& entry, GuardianNews news) {
   auto page = PageView::Map(entry.descriptors.page.get(), entry.descriptors.bell.get());
   if (!page.ok()) {
     // Without its page a worker can't be fenced, so it can't live.
-    LogError("worker ", ToString(entry.incarnation), ": ", page.error().message());
-    Check(parts_.guardian.Kill(entry.incarnation, SIGKILL));
-    Feed(agent_event::SpawnFailed{entry.incarnation, page.error().message(), false});
-    table_.Remove(entry.incarnation);
+    LogError("worker ", ToString(entry.process), ": ", page.error().message());
+    Check(parts_.guardian.Kill(entry.process, SIGKILL));
+    Feed(agent_event::SpawnFailed{entry.process, page.error().message(), false});
+    table_.Remove(entry.process);
     return;
   }
   entry.page = std::move(*page);
   if (kill_at_ != Instant{}) {
     entry.page->StampDeadline(kill_at_);
   }
-  copies_->Register(entry.incarnation, entry.descriptors.state.get());
-  parts_.output.Add(entry.incarnation, StrCat(parts_.bootstrap.host, ':', entry.slot),
+  copies_->Register(entry.process, entry.descriptors.state.get());
+  parts_.output.Add(entry.process, StrCat(parts_.bootstrap.host, ':', entry.slot),
                     std::move(entry.descriptors.output), std::move(entry.descriptors.errors));
-  Feed(agent_event::Spawned{entry.incarnation, entry.pid});
+  Feed(agent_event::Spawned{entry.process, entry.pid});
 }
 
 void AgentDriver::HandleSignals() {
@@ -239,7 +239,7 @@ void AgentDriver::CheckBeats(Instant now) {
   }
   next_beat_check_ = now + kWorkerBeatInterval;
   CheckGuardianBeat();
-  for (auto& [incarnation, entry] : table_.entries()) {
+  for (auto& [process, entry] : table_.entries()) {
     if (entry.page == nullptr || entry.exited) {
       continue;
     }
@@ -247,7 +247,7 @@ void AgentDriver::CheckBeats(Instant now) {
       CheckWorkerBeat(entry);
     }
     if (entry.kill_at && now >= *entry.kill_at) {
-      Check(parts_.guardian.Kill(incarnation, SIGKILL));
+      Check(parts_.guardian.Kill(process, SIGKILL));
     }
   }
 }
@@ -271,7 +271,7 @@ void AgentDriver::WatchOwner(WorkerEntry& entry) {
     return;
   }
   const auto try_add = [&entry](const std::unique_ptr<FutexWatch>& watch) {
-    return watch->Add(entry.incarnation, entry.page->owner_word());
+    return watch->Add(entry.process, entry.page->owner_word());
   };
   if (std::ranges::any_of(watches_, try_add)) {
     return;
@@ -291,7 +291,7 @@ void AgentDriver::CheckWorkerBeat(WorkerEntry& entry) {
   if (beats == entry.beats && !entry.owner_died) {
     const pid_t pid = entry.runtime_pid != 0 ? entry.runtime_pid : static_cast<pid_t>(entry.pid);
     if (const auto stat = ReadProcessStat(pid)) {
-      Feed(agent_event::BeatMissed{entry.incarnation, stat->state});
+      Feed(agent_event::BeatMissed{entry.process, stat->state});
     }
   }
   entry.beats = beats;
@@ -301,12 +301,12 @@ StatusOr<std::optional<WorkerIncarnation>> AgentDriver::Identify(pid_t pid) {
   return table_.Identify(pid);
 }
 
-WorkerLink::Owner::Greeting AgentDriver::Greet(WorkerIncarnation incarnation, pid_t pid) {
-  WorkerEntry& entry = *table_.Find(incarnation);
+WorkerLink::Owner::Greeting AgentDriver::Greet(WorkerIncarnation process, pid_t pid) {
+  WorkerEntry& entry = *table_.Find(process);
   entry.runtime_pid = pid;
   Greeting greeting;
   local::Welcome& welcome = greeting.welcome;
-  welcome.incarnation = local::ToWire(incarnation);
+  welcome.incarnation = local::ToWire(entry.incarnation);
   welcome.slot = static_cast<uint32_t>(entry.slot);
   welcome.job_nonce = parts_.bootstrap.job_nonce;
   parts_.bootstrap.host.copy(welcome.host, sizeof welcome.host - 1);
@@ -317,9 +317,9 @@ WorkerLink::Owner::Greeting AgentDriver::Greet(WorkerIncarnation incarnation, pi
   return greeting;
 }
 
-Status AgentDriver::Said(WorkerIncarnation incarnation, local::FrameKind kind,
+Status AgentDriver::Said(WorkerIncarnation process, local::FrameKind kind,
                          std::span<const std::byte> frame) {
-  WorkerEntry* const entry = table_.Find(incarnation);
+  WorkerEntry* const entry = table_.Find(process);
   if (entry == nullptr) {
     return FailedPreconditionError("this worker incarnation is over");
   }
@@ -331,33 +331,33 @@ Status AgentDriver::Said(WorkerIncarnation incarnation, local::FrameKind kind,
         return FailedPreconditionError("READY before the owner mutex of the page was locked");
       }
       CheckWorkerBeat(*entry);  // from here on its death must be seen at once
-      Feed(agent_event::Ready{incarnation, std::move(data)}, incarnation);
+      Feed(agent_event::Ready{process, std::move(data)}, process);
       return OkStatus();
     }
     case local::FrameKind::kEntered: {
       ASSIGN_OR_RETURN(const local::Entered body, local::BodyOf<local::Entered>(frame));
-      Feed(agent_event::Entered{incarnation, local::FromWire(body.generation)}, incarnation);
+      Feed(agent_event::Entered{process, local::FromWire(body.generation)}, process);
       return OkStatus();
     }
     case local::FrameKind::kAccuse: {
       ASSIGN_OR_RETURN(const local::Accuse body, local::BodyOf<local::Accuse>(frame));
-      Feed(agent_event::Accused{incarnation,
+      Feed(agent_event::Accused{process,
                                 {local::FromWire(body.generation), local::FromWire(body.accused)}},
-           incarnation);
+           process);
       return OkStatus();
     }
     case local::FrameKind::kFinished: {
       ASSIGN_OR_RETURN(const local::Finished body, local::BodyOf<local::Finished>(frame));
-      Feed(agent_event::Finished{incarnation, local::FromWire(body.generation),
+      Feed(agent_event::Finished{process, local::FromWire(body.generation),
                                  local::FromWire(body.state)},
-           incarnation);
+           process);
       return OkStatus();
     }
     case local::FrameKind::kLeaving:
-      Feed(agent_event::Leaving{incarnation}, incarnation);
+      Feed(agent_event::Leaving{process}, process);
       return OkStatus();
     case local::FrameKind::kWordSettled:
-      Feed(agent_event::PageRead{incarnation, {}});
+      Feed(agent_event::PageRead{process, {}});
       return OkStatus();
     default: return InvalidArgumentError(StrCat("unexpected frame kind ", static_cast<int>(kind)));
   }

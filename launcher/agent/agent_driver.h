@@ -73,8 +73,8 @@ class AgentDriver final : private WorkerLink::Owner {
   void WatchOwner(WorkerEntry& entry);
   void CheckDeadline(Instant now);
   StatusOr<std::optional<WorkerIncarnation>> Identify(pid_t pid) override;
-  Greeting Greet(WorkerIncarnation incarnation, pid_t pid) override;
-  Status Said(WorkerIncarnation incarnation, local::FrameKind kind,
+  Greeting Greet(WorkerIncarnation process, pid_t pid) override;
+  Status Said(WorkerIncarnation process, local::FrameKind kind,
               std::span<const std::byte> frame) override;
 
   // agent_actions.cc: what goes out
@@ -82,11 +82,12 @@ class AgentDriver final : private WorkerLink::Owner {
   void Pump();
   void Step(AgentEvent event);
   void FillReading(AgentEvent& event);
-  void ReadPage(WorkerIncarnation incarnation);
-  void ServeCopy(WorkerIncarnation incarnation);
+  void ReadPage(WorkerIncarnation process);
+  void ServeCopy(WorkerIncarnation process);
   void SetLabel(const agent_event::Entered& entered);
   void Carry(const agent_action::Fence& action);
   void Carry(const agent_action::Reset& action);
+  void Carry(const agent_action::OfferAgain& action);
   void Carry(const agent_action::DeliverRoster& action);
   void Carry(const agent_action::DeliverFinish& action);
   void Carry(const agent_action::TellLeave& action);

@@ -6,27 +6,27 @@
 
 namespace elastic::internal {
 
-WorkerEntry& WorkerTable::Add(WorkerIncarnation incarnation, int32_t slot) {
-  WorkerEntry& entry = entries_[incarnation];
-  entry.incarnation = incarnation;
+WorkerEntry& WorkerTable::Add(WorkerIncarnation process, int32_t slot) {
+  WorkerEntry& entry = entries_[process];
+  entry.process = entry.incarnation = process;
   entry.slot = slot;
   return entry;
 }
 
-WorkerEntry* WorkerTable::Find(WorkerIncarnation incarnation) {
-  const auto found = entries_.find(incarnation);
+WorkerEntry* WorkerTable::Find(WorkerIncarnation process) {
+  const auto found = entries_.find(process);
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-std::string WorkerTable::MarkOf(WorkerIncarnation incarnation) const {
-  return StrCat(job_id_, '/', incarnation.agent.value, '.', incarnation.counter);
+std::string WorkerTable::MarkOf(WorkerIncarnation process) const {
+  return StrCat(job_id_, '/', process.agent.value, '.', process.counter);
 }
 
 const WorkerEntry* WorkerTable::OwnerOfOrphan(pid_t pid, pid_t group) const {
-  for (const auto& [incarnation, entry] : entries_) {
+  for (const auto& [process, entry] : entries_) {
     if (entry.pid != 0 && !entry.exited &&
         (entry.pid == group ||
-         HasEnvironment(pid, StrCat(kWorkerVariable, '=', MarkOf(incarnation))))) {
+         HasEnvironment(pid, StrCat(kWorkerVariable, '=', MarkOf(process))))) {
       return &entry;
     }
   }
@@ -35,7 +35,7 @@ const WorkerEntry* WorkerTable::OwnerOfOrphan(pid_t pid, pid_t group) const {
 
 const WorkerEntry* WorkerTable::OwnerOf(pid_t pid) const {
   for (int i = 0; i < kAncestorsMax && pid > 1; ++i) {
-    for (const auto& [incarnation, entry] : entries_) {
+    for (const auto& [process, entry] : entries_) {
       if (entry.pid == pid && !entry.exited) {
         return &entry;
       }
@@ -70,7 +70,7 @@ StatusOr<std::optional<WorkerIncarnation>> WorkerTable::Identify(pid_t pid) cons
                                           " has connected as the worker of slot ", owner->slot,
                                           ": one process per slot may use the runtime"));
   }
-  return std::optional<WorkerIncarnation>(owner->incarnation);
+  return std::optional<WorkerIncarnation>(owner->process);
 }
 
 }  // namespace elastic::internal

@@ -10,9 +10,11 @@
 
 namespace elastic::internal {
 
-// What the driver has of one worker incarnation, from the request to spawn it until Forget.
+// What the driver has of one worker process, from the request to spawn it until Forget. All parts
+// of the agent name it by the incarnation that it was spawned as (launcher/core/agent_core.h).
 struct WorkerEntry {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
+  WorkerIncarnation incarnation;  // present one
   int32_t slot = 0;
   int64_t pid = 0;  // of the slot's process; 0: not spawned yet
   WorkerDescriptors descriptors;
@@ -31,9 +33,9 @@ class WorkerTable {
   WorkerTable(std::string job_id, pid_t guardian)
       : job_id_(std::move(job_id)), guardian_(guardian) {}
 
-  WorkerEntry& Add(WorkerIncarnation incarnation, int32_t slot);
-  WorkerEntry* Find(WorkerIncarnation incarnation);
-  void Remove(WorkerIncarnation incarnation) { entries_.erase(incarnation); }
+  WorkerEntry& Add(WorkerIncarnation process, int32_t slot);
+  WorkerEntry* Find(WorkerIncarnation process);
+  void Remove(WorkerIncarnation process) { entries_.erase(process); }
   std::map<WorkerIncarnation, WorkerEntry>& entries() { return entries_; }
 
   // The worker whose process is `pid` or an ancestor of it; an orphan is matched by its process
@@ -41,7 +43,7 @@ class WorkerTable {
   // Errors: FAILED_PRECONDITION for a stranger, or a second process in the worker's place.
   StatusOr<std::optional<WorkerIncarnation>> Identify(pid_t pid) const;
   // Value of kWorkerVariable.
-  std::string MarkOf(WorkerIncarnation incarnation) const;
+  std::string MarkOf(WorkerIncarnation process) const;
 
  private:
   const WorkerEntry* OwnerOf(pid_t pid) const;

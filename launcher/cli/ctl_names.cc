@@ -66,10 +66,9 @@ std::string_view NameOf(DeathCause cause) {
     case DeathCause::kExited: return "exited";
     case DeathCause::kOwnerDied: return "owner_died";
     case DeathCause::kStopped: return "stopped";
-    case DeathCause::kAccused: return "accused";
     case DeathCause::kMarkedByServer: return "marked_by_server";
-    case DeathCause::kAgentLost: return "agent_lost";
     case DeathCause::kNeverJoined: return "never_joined";
+    case DeathCause::kOfferedAgain: return "offered_again";
   }
   return "unknown";
 }

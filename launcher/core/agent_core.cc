@@ -41,6 +41,14 @@ AgentWorker* AgentCore::State::Find(WorkerIncarnation incarnation) {
   return found == workers.end() ? nullptr : &found->second;
 }
 
+AgentWorker* AgentCore::State::Of(WorkerIncarnation process) {
+  AgentWorker* newest = nullptr;
+  for (auto& [incarnation, worker] : workers) {  // in the order in which they were named
+    newest = worker.process == process ? &worker : newest;
+  }
+  return newest;
+}
+
 std::string AgentCore::State::NameOf(const AgentWorker& worker) const {
   return "worker " + ToString(worker.incarnation) + " (" + settings.host + ":" +
          std::to_string(worker.slot) + ", pid " + std::to_string(worker.pid) + ")";

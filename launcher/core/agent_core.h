@@ -35,6 +35,9 @@ struct PageReading {
   friend bool operator==(const PageReading&, const PageReading&) = default;
 };
 
+// Events and actions name a process by the incarnation that it was spawned as, whatever it has been
+// offered again as since (P20); its page, its socket and its end are the same.
+
 // ---- events ------------------------------------------------------------------------------------
 namespace agent_event {
 struct Registered {
@@ -45,49 +48,49 @@ struct DirectiveCame {
   Directive directive;
 };
 struct Spawned {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   int64_t pid = 0;
 };
 struct SpawnFailed {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   std::string message;
   bool hopeless = false;
 };
 struct Ready {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   Endpoint data;
 };  // worker declared readiness
 struct Entered {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   GenerationId generation;
 };
 struct Accused {
-  WorkerIncarnation reporter;
+  WorkerIncarnation process;
   Accusation accusation;
 };
 struct Finished {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   GenerationId generation;
   Held state;
 };
 struct Leaving {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
 };  // orderly release: unlocked its mutex first
 struct PageRead {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   PageReading reading;
 };
 struct OwnerDied {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   PageReading reading;
 };  // robust futex fired
 struct Exited {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   ExitStatus status;
   PageReading reading;
 };
 struct BeatMissed {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   char process_state = 'R';
 };  // of /proc/PID/stat
 struct LauncherGone {
@@ -111,7 +114,7 @@ namespace agent_action {
 // fetch_or the fenced bit if the word's generation is `expected`, ring the bell, reread the page
 // and feed PageRead before anything else.
 struct Fence {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   GenerationNumber expected;
 };
 // Write the identity slot if `generation` is valid, then compare-exchange the word from `from` to
@@ -121,32 +124,39 @@ struct Fence {
 // invalid) `to` is {0, closed}: its commits field says up to which number it may not enter a
 // prepared generation by itself, and a compare-exchange from an older such word fails (P12).
 struct Reset {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   CommitWord from;
   GenerationId generation;
   CommitWord to;
 };
 struct DeliverRoster {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   Roster roster;
+  int32_t rank = -1;  // of this worker; -1: not a member
+};
+// The process is another incarnation from now on: tell it so, and name its copy by it. Its word was
+// reset to outside just before; what it holds stays.
+struct OfferAgain {
+  WorkerIncarnation process;
+  WorkerIncarnation incarnation;
 };
 struct DeliverFinish {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   FinishRecord record;
 };
 struct TellLeave {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
 };  // please exit 0 without a generation
 struct Spawn {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   int32_t slot = 0;
 };
 struct Kill {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
   int signal = 9;
 };  // the process and its descendants
 struct Forget {
-  WorkerIncarnation incarnation;
+  WorkerIncarnation process;
 };                 // unmap the page, drop the state's memory
 struct Report {};  // AgentCore::MakeReport changed: send it
 struct StampDeadline {
@@ -161,10 +171,11 @@ struct EndAgent {
 };  // all workers are gone
 }  // namespace agent_action
 using AgentAction =
-    std::variant<agent_action::Fence, agent_action::Reset, agent_action::DeliverRoster,
-                 agent_action::DeliverFinish, agent_action::TellLeave, agent_action::Spawn,
-                 agent_action::Kill, agent_action::Forget, agent_action::Report,
-                 agent_action::StampDeadline, agent_action::Say, agent_action::EndAgent>;
+    std::variant<agent_action::Fence, agent_action::Reset, agent_action::OfferAgain,
+                 agent_action::DeliverRoster, agent_action::DeliverFinish, agent_action::TellLeave,
+                 agent_action::Spawn, agent_action::Kill, agent_action::Forget,
+                 agent_action::Report, agent_action::StampDeadline, agent_action::Say,
+                 agent_action::EndAgent>;
 using AgentActions = std::vector<AgentAction>;
 
 class AgentCore {

@@ -22,7 +22,7 @@ void AgentCore::State::Read(AgentWorker& worker, const PageReading& reading) {
 }
 
 void AgentCore::State::On(const agent_event::PageRead& event) {
-  if (AgentWorker* worker = Find(event.incarnation); worker != nullptr && !worker->dead) {
+  if (AgentWorker* worker = Of(event.process); worker != nullptr && !worker->dead) {
     Read(*worker, event.reading);
   }
 }
@@ -37,14 +37,14 @@ void AgentCore::State::Lose(AgentWorker& worker, DeathCause cause) {
   lost.insert(worker.incarnation);
   dirty = true;
   if (worker.spawned && !worker.reaped) {
-    kills.push_back({worker.incarnation, 9});
+    kills.push_back({worker.process, 9});
   }
 }
 
 // The futex also fires at execve and at the end of its thread, so the process may live on until it
 // is killed; but a fenced word that is not committing cannot change, whoever still runs.
 void AgentCore::State::On(const agent_event::OwnerDied& event) {
-  AgentWorker* worker = Find(event.incarnation);
+  AgentWorker* worker = Of(event.process);
   if (worker == nullptr || worker->dead) {
     return;
   }
@@ -65,7 +65,7 @@ void AgentCore::State::ConfirmDeaths() {
 }
 
 void AgentCore::State::On(const agent_event::Exited& event) {
-  AgentWorker* worker = Find(event.incarnation);
+  AgentWorker* worker = Of(event.process);
   if (worker == nullptr || worker->reaped) {
     return;
   }
@@ -78,7 +78,7 @@ void AgentCore::State::On(const agent_event::Exited& event) {
   worker->exit = event.status;
   dirty = true;  // its successor waits until the server has heard of it
   if (kills.empty()) {
-    kills.push_back({worker->incarnation, 9});  // what it left behind dies with it
+    kills.push_back({worker->process, 9});  // what it left behind dies with it
   }
   DelaySlot(worker->slot, worker->progressed || worker->released);
 }
@@ -86,7 +86,7 @@ void AgentCore::State::On(const agent_event::Exited& event) {
 // Held by an operator or a debugger is no death: the verdict is suspended. Anything else but
 // `stopped` shows a process that runs or will run; its silence is told as beat_age.
 void AgentCore::State::On(const agent_event::BeatMissed& event) {
-  AgentWorker* worker = Find(event.incarnation);
+  AgentWorker* worker = Of(event.process);
   if (worker == nullptr || worker->lost) {
     return;
   }
@@ -101,7 +101,7 @@ void AgentCore::State::On(const agent_event::BeatMissed& event) {
 }
 
 void AgentCore::State::On(const agent_event::Ready& event) {
-  AgentWorker* worker = Find(event.incarnation);
+  AgentWorker* worker = Of(event.process);
   if (worker == nullptr || worker->lost) {
     return;
   }
@@ -111,31 +111,34 @@ void AgentCore::State::On(const agent_event::Ready& event) {
 }
 
 // A message may be read before the page is: what it says about the word was true, so it is never
-// taken back by an older reading.
-void AgentCore::State::SawGeneration(AgentWorker& worker, const GenerationId& generation) {
+// taken back by an older reading. False: it was said before the process was offered again.
+bool AgentCore::State::SawGeneration(AgentWorker& worker, const GenerationId& generation) {
+  const auto roster = rosters.find(generation.number);
+  if (roster == rosters.end() || roster->second.Find(worker.incarnation) == nullptr) {
+    return false;
+  }
   if (generation.number > worker.word().generation) {
     worker.reading.word = CommitWord{generation.number, 0, false, false};
     worker.reading.generation = generation;
     NoteCrossing(worker);
   }
+  return true;
 }
 
 void AgentCore::State::On(const agent_event::Entered& event) {
-  AgentWorker* worker = Find(event.incarnation);
-  if (worker == nullptr || worker->dead) {
+  AgentWorker* worker = Of(event.process);
+  if (worker == nullptr || worker->dead || !SawGeneration(*worker, event.generation)) {
     return;
   }
-  SawGeneration(*worker, event.generation);
   worker->entered = event.generation;
   dirty = true;
 }
 
 void AgentCore::State::On(const agent_event::Accused& event) {
-  AgentWorker* worker = Find(event.reporter);
-  if (worker == nullptr || worker->lost) {
+  AgentWorker* worker = Of(event.process);
+  if (worker == nullptr || worker->lost || !SawGeneration(*worker, event.accusation.generation)) {
     return;
   }
-  SawGeneration(*worker, event.accusation.generation);
   const bool present = event.accusation.generation == worker->reading.generation;
   std::erase_if(worker->accusations, [&](const Accusation& earlier) {
     return earlier.generation != worker->reading.generation;
@@ -148,18 +151,17 @@ void AgentCore::State::On(const agent_event::Accused& event) {
 }
 
 void AgentCore::State::On(const agent_event::Finished& event) {
-  AgentWorker* worker = Find(event.incarnation);
-  if (worker == nullptr || worker->dead) {
+  AgentWorker* worker = Of(event.process);
+  if (worker == nullptr || worker->dead || !SawGeneration(*worker, event.generation)) {
     return;
   }
-  SawGeneration(*worker, event.generation);
   worker->finished_in = event.generation;
   worker->finished = event.state;
   dirty = true;
 }
 
 void AgentCore::State::On(const agent_event::Leaving& event) {
-  if (AgentWorker* worker = Find(event.incarnation); worker != nullptr && !worker->lost) {
+  if (AgentWorker* worker = Of(event.process); worker != nullptr && !worker->lost) {
     worker->released = true;
   }
 }

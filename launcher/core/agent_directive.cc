@@ -54,24 +54,26 @@ void AgentCore::State::On(const agent_event::DirectiveCame& event) {
   spawn_allowed = directive.spawn_allowed;
   leave.insert(directive.leave.begin(), directive.leave.end());
 
+  // Killed, so that the report of its death, for which the server waits, becomes true (P13).
   for (const WorkerIncarnation removed : directive.remove) {
     if (AgentWorker* worker = Find(removed)) {
       Lose(*worker, DeathCause::kMarkedByServer);
     }
   }
-  // A mark on a worker of this host is an accusation that was upheld, or a time-out: it dies, so
-  // that the report of its death, for which the server waits, becomes true (P13).
-  for (const Mark& mark : directive.marks) {
-    if (AgentWorker* worker = Find(mark.dead)) {
-      Lose(*worker, DeathCause::kMarkedByServer);
+  for (const WorkerIncarnation returning : directive.offer_again) {
+    if (AgentWorker* worker = Find(returning)) {
+      worker->returning = true;
     }
   }
   for (const WorkerIncarnation gone : directive.forget) {
     const AgentWorker* worker = Find(gone);
-    if (worker != nullptr && worker->reaped) {
-      Emit(agent_action::Forget{gone});
-      workers.erase(gone);
+    if (worker == nullptr || !worker->reaped) {
+      continue;
     }
+    if (!worker->offered_again) {
+      Emit(agent_action::Forget{worker->process});
+    }
+    workers.erase(gone);
   }
   if (directive.stop > stop) {
     Stop(directive.stop, directive.stop_reason);

@@ -14,6 +14,7 @@ void AgentCore::State::Evaluate() {
     EvaluateWord(worker);
   }
   ConfirmDeaths();
+  OfferAgain();
   Install();
   for (auto& [incarnation, worker] : workers) {
     if (worker.ready && !worker.lost && !worker.awaiting_page && !ResetWord(worker)) {
@@ -61,7 +62,7 @@ bool AgentCore::State::EvaluateWord(AgentWorker& worker) {
     return false;
   }
   worker.awaiting_page = true;
-  Emit(agent_action::Fence{worker.incarnation, word.generation});
+  Emit(agent_action::Fence{worker.process, word.generation});
   return true;
 }
 

@@ -124,40 +124,42 @@ class Fixture {
   std::string Carry(const AgentAction& action, const Add& add) {
     using namespace agent_action;
     if (const auto* fence = std::get_if<Fence>(&action)) {
-      CommitWord& word = pages[fence->incarnation].word;
+      CommitWord& word = pages[fence->process].word;
       word.fenced = word.fenced || word.generation == fence->expected;
-      add(core.Step(now, agent_event::PageRead{fence->incarnation, pages[fence->incarnation]}));
-      return "fence " + ToString(fence->incarnation);
+      add(core.Step(now, agent_event::PageRead{fence->process, pages[fence->process]}));
+      return "fence " + ToString(fence->process);
     }
     if (const auto* reset = std::get_if<Reset>(&action)) {
-      PageReading& page = pages[reset->incarnation];
+      PageReading& page = pages[reset->process];
       if (page.word == reset->from) {
         page.word = reset->to;
         page.generation = reset->generation;
       }
-      add(core.Step(now, agent_event::PageRead{reset->incarnation, page}));
-      return "reset " + ToString(reset->incarnation) + " to " + ToString(reset->to.generation) +
-             "," + std::to_string(reset->to.commits) + (reset->to.fenced ? ",fenced" : "");
+      add(core.Step(now, agent_event::PageRead{reset->process, page}));
+      return "reset " + ToString(reset->process) + " to " + ToString(reset->to.generation) + "," +
+             std::to_string(reset->to.commits) + (reset->to.fenced ? ",fenced" : "");
+    }
+    if (const auto* offer = std::get_if<OfferAgain>(&action)) {
+      return "offer " + ToString(offer->process) + " as " + ToString(offer->incarnation);
     }
     if (const auto* deliver = std::get_if<DeliverRoster>(&action)) {
-      return "roster " + ToString(deliver->roster.id.number) + " to " +
-             ToString(deliver->incarnation);
+      return "roster " + ToString(deliver->roster.id.number) + " to " + ToString(deliver->process);
     }
     if (const auto* finish = std::get_if<DeliverFinish>(&action)) {
-      return "finish to " + ToString(finish->incarnation);
+      return "finish to " + ToString(finish->process);
     }
     if (const auto* leave = std::get_if<TellLeave>(&action)) {
-      return "leave to " + ToString(leave->incarnation);
+      return "leave to " + ToString(leave->process);
     }
     if (const auto* spawn = std::get_if<Spawn>(&action)) {
-      pages[spawn->incarnation] = {};
-      return "spawn " + ToString(spawn->incarnation);
+      pages[spawn->process] = {};
+      return "spawn " + ToString(spawn->process);
     }
     if (const auto* kill = std::get_if<Kill>(&action)) {
-      return "kill " + ToString(kill->incarnation) + " " + std::to_string(kill->signal);
+      return "kill " + ToString(kill->process) + " " + std::to_string(kill->signal);
     }
     if (const auto* forget = std::get_if<Forget>(&action)) {
-      return "forget " + ToString(forget->incarnation);
+      return "forget " + ToString(forget->process);
     }
     if (std::holds_alternative<Report>(action)) {
       report = core.MakeReport(now);

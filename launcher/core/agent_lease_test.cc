@@ -77,7 +77,8 @@ TEST_CASE("A stopped worker is lost at the first missed beat, a traced one is no
   CHECK(host.Reported(2).cause == DeathCause::kStopped);
 }
 
-TEST_CASE("A marked or removed worker is killed, so that its death can be reported (P13)") {
+TEST_CASE(
+    "A removed worker is killed, so that its death can be reported; a marked one is not (P13)") {
   Fixture host;
   host.Start();
   host.Install(Pair());
@@ -86,9 +87,51 @@ TEST_CASE("A marked or removed worker is killed, so that its death can be report
   SECTION("marked") {
     order.closed = GenerationNumber{1};
     order.marks = {{GenerationNumber{1}, Worker(2)}};
+    CHECK(host.Feed(agent_event::DirectiveCame{order}) == "fence 7.1; fence 7.2; report");
   }
-  SECTION("removed") { order.remove = {Worker(2)}; }
-  CHECK(host.Feed(agent_event::DirectiveCame{order}) == "fence 7.1; fence 7.2; kill 7.2 9; report");
+  SECTION("removed") {
+    order.remove = {Worker(2)};
+    CHECK(host.Feed(agent_event::DirectiveCame{order}) ==
+          "fence 7.1; fence 7.2; kill 7.2 9; report");
+  }
+}
+
+TEST_CASE("A process that is offered again has a new name, an open way in and what it held (P20)") {
+  Fixture host;
+  host.Start();
+  host.Install(Pair());
+  host.Word(2).commits = 3;
+  host.pages[Worker(2)].held.version = {GenerationNumber{1}, 3};
+  Directive order = host.MakeDirective();
+  order.installed = Pair();
+  order.closed = GenerationNumber{1};
+  order.offer_again = {Worker(2)};
+
+  SECTION("at once") {
+    CHECK(host.Feed(agent_event::DirectiveCame{order}) ==
+          "fence 7.1; fence 7.2; report; reset 7.2 to 0,1; offer 7.2 as 7.3; report");
+  }
+  SECTION("a commit under way ends first") {
+    host.Word(2).committing = true;
+    CHECK(host.Feed(agent_event::DirectiveCame{order}) == "fence 7.1; fence 7.2; report");
+    host.Word(2).committing = false;
+    CHECK(host.Look(2) == "reset 7.2 to 0,1; offer 7.2 as 7.3; report");
+  }
+  const WorkerReport before = host.Reported(2);
+  CHECK(before.life == WorkerLife::kDead);
+  CHECK(before.cause == DeathCause::kOfferedAgain);
+  CHECK(before.word.commits == 3);
+  CHECK_FALSE(before.held.valid());
+  const WorkerReport after = host.Reported(3);
+  CHECK(after.life == WorkerLife::kWaiting);
+  CHECK(after.held.version == StateVersion{GenerationNumber{1}, 3});
+  CHECK(after.pid == before.pid);
+
+  // What was said before the process knew counts for nothing; what becomes of it counts.
+  CHECK(host.Feed(agent_event::Finished{Worker(2), Pair().id, after.held}).empty());
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)}) == "kill 7.2 9; report");
+  CHECK(host.Reported(3).life == WorkerLife::kDead);
+  CHECK_FALSE(host.Reported(2).exit);
 }
 
 TEST_CASE("A replacement is spawned once the death is known, then later and later") {

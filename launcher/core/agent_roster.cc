@@ -73,14 +73,14 @@ bool AgentCore::State::ResetWord(AgentWorker& worker) {
   if (found != rosters.end() && found->second.kind == GenerationKind::kInstalled && movable &&
       word.generation < installed.number && found->second.Find(worker.incarnation) != nullptr) {
     worker.awaiting_page = true;
-    Emit(agent_action::Reset{worker.incarnation, word, installed,
+    Emit(agent_action::Reset{worker.process, word, installed,
                              CommitWord{installed.number, 0, false, Closed(installed.number)}});
     return true;
   }
   const uint32_t over = std::min(closed_wanted.value, CommitWord::kCommitsMax);
   if (word.generation.value == 0 && word.commits < over) {
     worker.awaiting_page = true;
-    Emit(agent_action::Reset{worker.incarnation, word, {}, CommitWord{{}, over, false, false}});
+    Emit(agent_action::Reset{worker.process, word, {}, CommitWord{{}, over, false, false}});
     return true;
   }
   return false;
@@ -93,13 +93,13 @@ void AgentCore::State::Deliver(AgentWorker& worker) {
                         (roster != rosters.end() && roster->second.Find(worker.incarnation));
     if (member && !worker.told_finish) {
       worker.told_finish = true;
-      Emit(agent_action::DeliverFinish{worker.incarnation, *finished});
+      Emit(agent_action::DeliverFinish{worker.process, *finished});
     }
   }
   const bool unneeded = finished.has_value() && !worker.told_finish;
   if ((leave.contains(worker.incarnation) || unneeded) && !worker.told_leave) {
     worker.told_leave = true;
-    Emit(agent_action::TellLeave{worker.incarnation});
+    Emit(agent_action::TellLeave{worker.process});
   }
   if (finished.has_value() || worker.told_leave) {
     return;
@@ -117,7 +117,8 @@ void AgentCore::State::Deliver(AgentWorker& worker) {
 // that it asks for the right one.
 void AgentCore::State::DeliverOne(AgentWorker& worker, const Roster& roster) {
   const GenerationNumber number = roster.id.number;
-  const bool member = roster.Find(worker.incarnation) != nullptr;
+  const RosterEntry* own = roster.Find(worker.incarnation);
+  const bool member = own != nullptr;
   if (roster.kind == GenerationKind::kInstalled) {
     if (!member || worker.reading.generation != roster.id || worker.delivered.contains(number)) {
       return;
@@ -133,7 +134,7 @@ void AgentCore::State::DeliverOne(AgentWorker& worker, const Roster& roster) {
   }
   worker.delivered.insert(number);
   worker.delivered_last = number;
-  Emit(agent_action::DeliverRoster{worker.incarnation, roster});
+  Emit(agent_action::DeliverRoster{worker.process, roster, member ? own->rank : -1});
 }
 
 // Kept: what a live word names, the present generation with its parent, and what may follow.

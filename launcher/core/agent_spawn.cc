@@ -24,10 +24,10 @@ void AgentCore::State::SpawnWanted() {
       continue;
     }
     AgentWorker worker;
-    worker.incarnation = {agent, ++counter};
+    worker.incarnation = worker.process = {agent, ++counter};
     worker.slot = slot;
     worker.beat_at = now;
-    Emit(agent_action::Spawn{worker.incarnation, slot});
+    Emit(agent_action::Spawn{worker.process, slot});
     workers.emplace(worker.incarnation, std::move(worker));
   }
 }
@@ -43,7 +43,7 @@ void AgentCore::State::DelaySlot(int32_t slot, bool progressed) {
 }
 
 void AgentCore::State::On(const agent_event::Spawned& event) {
-  AgentWorker* worker = Find(event.incarnation);
+  AgentWorker* worker = Of(event.process);
   if (worker == nullptr) {
     return;
   }
@@ -52,14 +52,14 @@ void AgentCore::State::On(const agent_event::Spawned& event) {
   worker->beat_at = now;
   dirty = true;
   if (worker->lost || ending != Ending::kNo || stop == StopMode::kImmediate) {
-    kills.push_back({worker->incarnation, 9});
+    kills.push_back({worker->process, 9});
   } else if (stop == StopMode::kGraceful) {
-    kills.push_back({worker->incarnation, 15});
+    kills.push_back({worker->process, 15});
   }
 }
 
 void AgentCore::State::On(const agent_event::SpawnFailed& event) {
-  const AgentWorker* worker = Find(event.incarnation);
+  const AgentWorker* worker = Of(event.process);
   if (worker == nullptr) {
     return;
   }
@@ -70,7 +70,7 @@ void AgentCore::State::On(const agent_event::SpawnFailed& event) {
     dirty = true;
   }
   DelaySlot(worker->slot, false);
-  workers.erase(event.incarnation);
+  workers.erase(worker->incarnation);
 }
 
 }  // namespace elastic::internal

@@ -14,6 +14,7 @@ namespace elastic::internal {
 // One worker process of this host, from the request to spawn it until it may be forgotten.
 struct AgentWorker {
   WorkerIncarnation incarnation;
+  WorkerIncarnation process;  // what it was spawned as
   int32_t slot = 0;
   int64_t pid = 0;
   bool spawned = false;  // the guardian answered; before that there is no page
@@ -31,6 +32,9 @@ struct AgentWorker {
   uint64_t exit_told = 0;  // first report that had it; 0: none yet
   bool released = false;
   bool progressed = false;  // committed at least once
+  // Its host was silent and the job went on without it: to be offered again, or it has been. Then
+  // the entry is dead and its process belongs to a newer one.
+  bool returning = false, offered_again = false;
 
   Endpoint data;
   GenerationId entered;
@@ -86,6 +90,7 @@ struct AgentCore::State {
     Emit(agent_action::Say{severity, std::move(text)});
   }
   AgentWorker* Find(WorkerIncarnation incarnation);
+  AgentWorker* Of(WorkerIncarnation process);  // the newest incarnation of it
   std::string NameOf(const AgentWorker& worker) const;
 
   // agent_fence.cc: whose word must change, and the answer to a fence.
@@ -106,11 +111,15 @@ struct AgentCore::State {
   void DeliverOne(AgentWorker& worker, const Roster& roster);
   void ForgetOldRosters();
 
+  // agent_return.cc: live processes under new names.
+  void OfferAgain();
+  AgentWorker Renamed(AgentWorker& before);
+
   // agent_death.cc
   void Read(AgentWorker& worker, const PageReading& reading);
   void Lose(AgentWorker& worker, DeathCause cause);
   void ConfirmDeaths();
-  void SawGeneration(AgentWorker& worker, const GenerationId& generation);
+  bool SawGeneration(AgentWorker& worker, const GenerationId& generation);
 
   // agent_spawn.cc
   void SpawnWanted();

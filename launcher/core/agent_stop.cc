@@ -47,7 +47,7 @@ void AgentCore::State::Stop(StopMode mode, const std::string& reason) {
 void AgentCore::State::SignalAll(int signal) {
   for (const auto& [incarnation, worker] : workers) {
     if (worker.spawned && !worker.reaped) {
-      kills.push_back({incarnation, signal});
+      kills.push_back({worker.process, signal});
     }
   }
 }

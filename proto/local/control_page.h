@@ -60,7 +60,7 @@ struct ControlPage {
   alignas(64) std::atomic<uint32_t> bell;
 
   // A pthread_mutex_t, process-shared and robust, held by the runtime's thread for its whole life
-  // and initialised by it before HELLO; `owner_ready` is set after the lock is taken. Its first 32
+  // and initialised by it after WELCOME; `owner_ready` is set after the lock is taken. Its first 32
   // bits are the futex word: the kernel sets FUTEX_OWNER_DIED (bit 30) when the owner dies.
   alignas(64) unsigned char owner_mutex[64];
   std::atomic<uint32_t> owner_ready;

@@ -35,6 +35,7 @@ enum class FrameKind : uint16_t {
   kRosterPart = 34,
   kFinishRecorded = 35,
   kLeave = 36,
+  kOfferedAgain = 37,
 };
 
 struct FrameHeader {
@@ -131,6 +132,11 @@ struct RosterPart {
 struct FinishRecorded {
   WireGeneration generation;
   WireHeld final_state;
+};
+// The job went on without this worker while its host was silent. From now on it is a newcomer under
+// this name, with the state that it holds.
+struct OfferedAgain {
+  WireIncarnation incarnation;
 };
 
 }  // namespace elastic::internal::local

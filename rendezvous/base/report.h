@@ -42,10 +42,9 @@ enum class DeathCause : uint8_t {
   kExited = 1,          // wait status known
   kOwnerDied = 2,       // robust futex fired; status may follow
   kStopped = 3,         // state T at the first missed beat
-  kAccused = 4,         // a survivor saw its connection break and the server upheld it
-  kMarkedByServer = 5,  // entry time-out, heartbeat time-out, or its host's removal
-  kAgentLost = 6,       // filled in by the server
-  kNeverJoined = 7,     // exited before it ever connected
+  kMarkedByServer = 4,  // removed: entry time-out, broken link, drained and not entered
+  kNeverJoined = 5,     // exited before it ever connected
+  kOfferedAgain = 6,    // the process lives on as a newer incarnation and has what this one held
 };
 
 // wait status of a process in the shell's manner.
@@ -136,6 +135,9 @@ struct Directive {
   bool spawn_allowed = true;              // false while re-forming (kSpawnHold at most)
   std::vector<WorkerIncarnation> leave;   // newcomers or drained workers told to exit 0
   std::vector<WorkerIncarnation> remove;  // removed: kill, never part of a generation again
+  // Were members when their host fell silent and are none any more: offer the live processes again
+  // as newcomers (P20).
+  std::vector<WorkerIncarnation> offer_again;
   std::vector<WorkerIncarnation> forget;  // exit counted, copy not needed: drop entry and memory
   std::optional<FinishRecord> finished;
   StopMode stop = StopMode::kNone;

@@ -97,6 +97,8 @@ Status FillLists(const v1::Directive& proto, Directive& directive) {
   }
   ASSIGN_OR_RETURN(directive.leave, IdsFrom(proto.leave(), "directive.leave count"));
   ASSIGN_OR_RETURN(directive.remove, IdsFrom(proto.remove(), "directive.remove count"));
+  ASSIGN_OR_RETURN(directive.offer_again,
+                   IdsFrom(proto.offer_again(), "directive.offer_again count"));
   ASSIGN_OR_RETURN(directive.forget, IdsFrom(proto.forget(), "directive.forget count"));
   return OkStatus();
 }
@@ -161,6 +163,7 @@ v1::Directive ToProto(const Directive& directive, const KnownRosters& known) {
   proto.set_spawn_allowed(directive.spawn_allowed);
   Fill(directive.leave, proto.mutable_leave());
   Fill(directive.remove, proto.mutable_remove());
+  Fill(directive.offer_again, proto.mutable_offer_again());
   Fill(directive.forget, proto.mutable_forget());
   if (directive.finished.has_value()) {
     *proto.mutable_finished() = ToProto(*directive.finished);

@@ -84,7 +84,7 @@ class Maker {
             .accusations = Some([&] {
               return Accusation{Generation(), Worker()};
             }),
-            .cause = Pick(DeathCause::kUnspecified, DeathCause::kNeverJoined),
+            .cause = Pick(DeathCause::kUnspecified, DeathCause::kOfferedAgain),
             .exit = Perhaps([&] {
               return ExitStatus{Flag(), static_cast<int32_t>(U32())};
             }),
@@ -116,6 +116,7 @@ class Maker {
             .spawn_allowed = Flag(),
             .leave = Some([&] { return Worker(); }),
             .remove = Some([&] { return Worker(); }),
+            .offer_again = Some([&] { return Worker(); }),
             .forget = Some([&] { return Worker(); }),
             .finished = Perhaps([&] { return Finish(); }),
             .stop = Pick(StopMode::kNone, StopMode::kImmediate),

@@ -11,7 +11,8 @@ bool SameOrders(const Orders& a, const Orders& b) {
   return a.installed == b.installed && a.prepared == b.prepared && x.agent == y.agent &&
          x.closed == y.closed && x.marks == y.marks && x.slots == y.slots &&
          x.spawn_allowed == y.spawn_allowed && x.leave == y.leave && x.remove == y.remove &&
-         x.forget == y.forget && x.finished == y.finished && x.stop == y.stop;
+         x.offer_again == y.offer_again && x.forget == y.forget && x.finished == y.finished &&
+         x.stop == y.stop;
 }
 
 // Everything an agent should bring about, but for the rosters' contents and the message's numbers.
@@ -38,6 +39,8 @@ Orders Membership::State::OrdersFor(int index, const std::vector<int32_t>& slots
     const Worker& worker = at->second;
     if (removed.contains(at->first) && !worker.dead()) {
       directive.remove.push_back(at->first);
+    } else if (Returned(worker)) {
+      directive.offer_again.push_back(at->first);
     }
     if (finished && !worker.dead() && installed->Find(at->first) == nullptr) {
       directive.leave.push_back(at->first);
@@ -52,6 +55,14 @@ Orders Membership::State::OrdersFor(int index, const std::vector<int32_t>& slots
     directive.stop_reason = ending->reason;
   }
   return orders;
+}
+
+// P20: a member when its host fell silent, and none any more, whether it has entered or not. Marked
+// for a fault of its own it is also in `removed`, and dies.
+bool Membership::State::Returned(const Worker& worker) const {
+  return installed && !finished && !ending && Reachable(worker) && !worker.dead() &&
+         (Marked(worker.report.incarnation) ||
+          (worker.report.word.generation.value != 0 && !Named(worker)));
 }
 
 // While survivors re-form, a starting process would only take the processor from them.

@@ -233,6 +233,28 @@ bool Membership::State::PreparedAccounted(Plan& plan) const {
   return true;
 }
 
+// A member whose host was silent and is back before the successor is formed, and which has been
+// offered again: what it committed must not be lost (P14), so it is taken along if nobody else has
+// that.
+void Membership::State::TakeReturnedHolders(Plan& plan) const {
+  Held newest = plan.resume;
+  for (const Worker* worker : AllWaiting()) {
+    const Held& held = worker->report.held;
+    if (held.version > newest.version && lineage.OnLine(held.version, installed->id.number)) {
+      newest = held;
+    }
+  }
+  if (newest.version == plan.resume.version) {
+    return;
+  }
+  plan.resume = newest;
+  for (const Worker* worker : AllWaiting()) {
+    if (Holds(*worker, newest.version) && std::ranges::count(plan.add, worker) == 0) {
+      plan.add.push_back(worker);
+    }
+  }
+}
+
 // P14, P19. Dead workers' copies count like the living; a live worker outside counts only if it is
 // taken along.
 void Membership::State::ChooseState(Plan& plan) const {
@@ -256,6 +278,7 @@ void Membership::State::ChooseState(Plan& plan) const {
     }
   }
   plan.resume = ChooseResume(lineage, number, offers);
+  TakeReturnedHolders(plan);
   if (!plan.resume.valid()) {
     if (!nobody_committed) {
       plan.wait = {.reason = WaitReason::kResumeVersion,

@@ -100,11 +100,6 @@ void Membership::State::ApplyWorker(const WorkerReport& report, int host) {
   if (worker.dead()) {
     NoteDeath(worker);
     CountExit(worker);
-  } else if (installed && report.word.generation.value != 0 && !Named(worker)) {
-    // A former member whose host was away when the generation went on without it. Its slot is
-    // needed, and nothing that it could still do would count.
-    removed.insert(report.incarnation);
-    worker.given_up = "was away when the job went on without it";
   }
 }
 
@@ -160,11 +155,15 @@ void Membership::State::ForgetAbsent(Host& host, int index) {
 }
 
 void Membership::State::CountExit(Worker& worker) {
-  if (worker.exit_counted || !worker.report.exit) {
+  const WorkerReport& report = worker.report;
+  const bool moved = report.cause == DeathCause::kOfferedAgain;
+  if (worker.exit_counted || (!report.exit && !moved)) {
     return;
   }
   worker.exit_counted = true;
-  const WorkerReport& report = worker.report;
+  if (moved) {
+    return;
+  }
   const bool crashed_after_end = finished && !report.exit->ok();
   if (crashed_after_end) {
     Say(Severity::kWarning, StrCat(NameOf(worker), " ended with ", ToString(*report.exit),
@@ -182,6 +181,11 @@ void Membership::State::NoteDeath(Worker& worker) {
   const WorkerReport& report = worker.report;
   if (worker.death_noted || ending || finished || report.released) {
     worker.death_noted = true;
+    return;
+  }
+  if (report.cause == DeathCause::kOfferedAgain) {
+    worker.death_noted = true;
+    Say(Severity::kInfo, StrCat(NameOf(worker), " ", DeathText(worker)));
     return;
   }
   // Equal crashes before the first generation are told together, when the job ends by them.
@@ -208,6 +212,9 @@ std::string Membership::State::DeathText(const Worker& worker) const {
   const WorkerReport& report = worker.report;
   if (report.cause == DeathCause::kStopped) {
     return "was stopped (state T) and killed";
+  }
+  if (report.cause == DeathCause::kOfferedAgain) {
+    return "is back and offered again as a newcomer";
   }
   if (!report.exit) {
     return "died";

@@ -143,6 +143,7 @@ struct Membership::State {
   Instant OrphansEnd(AgentIncarnation agent) const;
   bool Marked(WorkerIncarnation id) const { return marked.contains(id); }
   bool Named(const Worker& worker) const;
+  bool Returned(const Worker& worker) const;  // directive.cc
   bool Broken() const;
   bool SourceVanished() const;
   bool AllEntered() const;
@@ -173,6 +174,7 @@ struct Membership::State {
   bool PreparedAccounted(Plan& plan) const;
   bool AllLost(const std::vector<Worker*>& group) const;
   void ChooseState(Plan& plan) const;
+  void TakeReturnedHolders(Plan& plan) const;
   bool StateLost() const;
   bool Holds(const Worker& worker, const StateVersion& version) const;
   int OrderOf(const std::string& host) const;

@@ -103,8 +103,6 @@ bool Story::DispatchAgents(const Words& words) {
     for (size_t i = 1; i < words.size(); ++i) {
       command == "report" ? Report(words[i]) : Follow(words[i]);
     }
-  } else if (command == "closes") {
-    agents_.at(words.at(1)).closed.value = static_cast<uint32_t>(std::stoul(words.at(2)));
   } else {
     return false;
   }
@@ -203,10 +201,6 @@ void Story::Change(Actor& actor, const Words& words) {
       Die(actor, i + 1 < words.size() ? words[++i] : "");
     } else if (word == "accuses") {
       report.accusations.push_back({installed_->id, actors_.at(words.at(++i)).report.incarnation});
-    } else if (word == "released") {
-      report.released = true;
-    } else if (word == "reoffered") {  // same process, new incarnation; the old one counts as dead
-      Die(actor, "signal:9");
     } else {
       Fail("unknown change " + word);
     }

@@ -54,6 +54,7 @@ class Story {
   void Report(const std::string& host);
   void Follow(const std::string& host);
   void Obey(Agent& agent, const std::string& host, const Directive& directive);
+  void OfferAgain(Agent& agent, const std::string& name);
   void MoveTo(Actor& actor, const Roster& roster, GenerationNumber closed);
   void Pass(Duration duration);
   void Beats(const Words& words);

@@ -42,6 +42,7 @@ void Story::Obey(Agent& agent, const std::string& host, const Directive& directi
   agent.acked = directive.sequence;
   agent.closed = std::max(agent.closed, directive.closed);
   agent.prepared = directive.prepared ? directive.prepared->id : GenerationId{};
+  Words again;
   for (auto& [name, actor] : actors_) {
     WorkerReport& report = actor.report;
     if (actor.host != host || actor.forgotten || report.incarnation.agent != agent.incarnation) {
@@ -72,10 +73,34 @@ void Story::Obey(Agent& agent, const std::string& host, const Directive& directi
         report.life != WorkerLife::kDead) {
       MoveTo(actor, *directive.installed, agent.closed);
     }
+    if (told(directive.offer_again) && report.life != WorkerLife::kDead &&
+        !report.word.committing) {
+      again.push_back(name);
+    }
+  }
+  for (const std::string& name : again) {
+    OfferAgain(agent, name);
   }
   if (directive.installed) {
     agent.installed = directive.installed->id;
   }
+}
+
+// P20: the process lives on under another name, here that of its first life with a ' behind.
+void Story::OfferAgain(Agent& agent, const std::string& name) {
+  Actor& before = actors_.at(name);
+  Actor actor = before;
+  before.report.life = WorkerLife::kDead;
+  before.report.cause = DeathCause::kOfferedAgain;
+  before.report.held = {};
+  actor.report.incarnation.counter = ++agent.counter;
+  actor.report.life = WorkerLife::kWaiting;
+  actor.report.word = {};
+  actor.report.entered = false;
+  actor.report.accusations.clear();
+  actor.report.finished.reset();
+  names_[actor.report.incarnation] = name + "'";
+  actors_[name + "'"] = actor;
 }
 
 // P24: only fenced, non-committing words are reset; a number that is closed is never entered (P12).

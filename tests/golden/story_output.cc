@@ -146,6 +146,7 @@ void Story::ShowOrders(const std::string& host) {
   };
   list("leave", d.leave, before.leave);
   list("remove", d.remove, before.remove);
+  list("offer-again", d.offer_again, before.offer_again);
   list("forget", d.forget, before.forget);
   if (d.finished && !before.finished) {
     line << " finished";

@@ -111,8 +111,9 @@ def AStoppedWorkerIsLostAtTheFirstMissedBeatAndKilled(context):
         context.check_oracle(job, arguments)
 
 
-def AStoppedAgentIsASilentHostAndTheOthersTrainOn(context):
-    """Its workers may live until the orphan limit (30 s); continued before, they are taken back."""
+def AStoppedAgentIsASilentHostWhoseWorkersComeBackInTheSameProcesses(context):
+    """The others train on. Its workers may live until the orphan limit (30 s); continued before,
+    they are newcomers: same pid, new incarnation (P20)."""
     arguments = ["--steps", 1000, "--step-us", 3000]
     with context.oracle_job(arguments, launcher=["--heartbeat-timeout", "1s"]) as job:
         before = job.wait_size(4)
@@ -126,7 +127,13 @@ def AStoppedAgentIsASilentHostAndTheOthersTrainOn(context):
         assert {w.pid for w in before.members if w.host != target.host} \
             == {w.pid for w in shrunk.members}
         job.kill(agent, signal.SIGCONT)
-        job.wait_size(4, above=shrunk.generation, timeout=30)
+        after = job.wait_size(4, above=shrunk.generation, timeout=30)
+        print(f"  size 4 again {time.monotonic() - start:.2f} s after the stop")
+        assert {w.pid for w in after.members} == {w.pid for w in before.members}
+        names = {w.pid: w.incarnation for w in before.members}
+        renamed = {w.pid for w in after.members if w.incarnation != names[w.pid]}
+        assert renamed == {w.pid for w in before.members if w.host == target.host}
+        assert job.find("is back and offered again as a newcomer")
         job.expect_exit(0, 60)
         context.check_oracle(job, arguments)
 

@@ -67,7 +67,8 @@ struct Request {  // for state, kept by a holder
 };
 
 struct Process {
-  WorkerIncarnation id;
+  WorkerIncarnation id;    // what it was spawned as; edges and requests name it so
+  WorkerIncarnation name;  // what it knows to be
   int host = 0;
   int32_t slot = 0;
   int life = 0;  // of its agent
@@ -180,7 +181,10 @@ class Sim {
   void Bell(Process& process);
 
   // sim_worker.cc
-  Process* Find(WorkerIncarnation id);
+  Process* Find(WorkerIncarnation name);  // any that it was given
+  WorkerIncarnation ProcessOf(WorkerIncarnation name) const;
+  const RosterEntry* EntryOf(const Roster& roster, WorkerIncarnation process) const;
+  void Rename(Process& process, WorkerIncarnation name);
   void Spawn(int host, const agent_action::Spawn& spawn);
   void Die(Process& process, ExitStatus status, bool silent = false);
   void ToProcess(WorkerIncarnation id, Duration delay, std::function<void(Process&)> action);
@@ -255,6 +259,7 @@ class Sim {
   uint64_t connections_ = 0;
   std::vector<Host> hosts_;
   std::map<WorkerIncarnation, Process> processes_;
+  std::map<WorkerIncarnation, WorkerIncarnation> renamed_;  // name that it was offered again as
   uint64_t tokens_ = 0;
   bool job_ended_ = false;
   bool recorded_ = false;

@@ -251,7 +251,7 @@ void Sim::CarryToWord(int index, const AgentAction& action, std::deque<AgentActi
     }
   };
   if (const auto* fence = std::get_if<agent_action::Fence>(&action)) {
-    Process& process = *Find(fence->incarnation);
+    Process& process = *Find(fence->process);
     if (process.page.word.generation == fence->expected) {
       process.page.word.fenced = true;
       Count(process.page.word.committing ? "fenced while committing" : "fenced");
@@ -260,7 +260,7 @@ void Sim::CarryToWord(int index, const AgentAction& action, std::deque<AgentActi
           process.page.word.commits);
     reread(process);
   } else if (const auto* reset = std::get_if<agent_action::Reset>(&action)) {
-    Process& process = *Find(reset->incarnation);
+    Process& process = *Find(reset->process);
     if (reset->generation.valid()) {
       process.page.identity[reset->generation.number] = reset->generation;
     }
@@ -279,31 +279,33 @@ void Sim::Carry(int index, const AgentAction& action, std::deque<AgentAction>& q
   if (std::holds_alternative<agent_action::Fence>(action) ||
       std::holds_alternative<agent_action::Reset>(action)) {
     CarryToWord(index, action, queue);
+  } else if (const auto* offer = std::get_if<agent_action::OfferAgain>(&action)) {
+    Rename(*Find(offer->process), offer->incarnation);
   } else if (const auto* roster = std::get_if<agent_action::DeliverRoster>(&action)) {
-    Trace("  deliver ", roster->roster.id.number.value, " to ", ToString(roster->incarnation));
-    FrameToWorker(*Find(roster->incarnation), [this, came = roster->roster](Process& process) {
+    Trace("  deliver ", roster->roster.id.number.value, " to ", ToString(roster->process));
+    FrameToWorker(*Find(roster->process), [this, came = roster->roster](Process& process) {
       Feed(process, worker_event::RosterCame{came});
     });
   } else if (const auto* finish = std::get_if<agent_action::DeliverFinish>(&action)) {
-    FrameToWorker(*Find(finish->incarnation), [this, record = finish->record](Process& process) {
+    FrameToWorker(*Find(finish->process), [this, record = finish->record](Process& process) {
       Feed(process, worker_event::FinishRecorded{record});
     });
   } else if (const auto* leave = std::get_if<agent_action::TellLeave>(&action)) {
-    FrameToWorker(*Find(leave->incarnation),
+    FrameToWorker(*Find(leave->process),
                   [this](Process& process) { Feed(process, worker_event::LeaveTold{}); });
   } else if (const auto* spawn = std::get_if<agent_action::Spawn>(&action)) {
     Spawn(index, *spawn);
   } else if (const auto* kill = std::get_if<agent_action::Kill>(&action)) {
-    Trace("  kill ", ToString(kill->incarnation), " with ", kill->signal);
+    Trace("  kill ", ToString(kill->process), " with ", kill->signal);
     const Duration delay = kill->signal == 9 ? Between(0, 2000) : Between(0, 30'000);
-    At(delay, [this, id = kill->incarnation, signal = kill->signal] {
+    At(delay, [this, id = kill->process, signal = kill->signal] {
       Process* victim = Find(id);
       if (victim != nullptr && victim->alive && (signal == 9 || !victim->paused)) {
         Die(*victim, {true, signal});
       }
     });
   } else if (const auto* forget = std::get_if<agent_action::Forget>(&action)) {
-    Find(forget->incarnation)->page_kept = false;
+    Find(forget->process)->page_kept = false;
     Count("forgotten");
   } else if (std::holds_alternative<agent_action::Report>(action)) {
     SendReport(index);

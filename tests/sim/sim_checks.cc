@@ -61,8 +61,8 @@ void Sim::CheckInstalled(const Roster& roster) {
   const JobView view = server_.core->View(now_);
   for (const auto& [id, process] : processes_) {
     const auto host = static_cast<size_t>(process.host);
-    const bool member =
-        parent->Find(id) != nullptr || (grandparent != nullptr && grandparent->Find(id) != nullptr);
+    const bool member = EntryOf(*parent, id) != nullptr ||
+                        (grandparent != nullptr && EntryOf(*grandparent, id) != nullptr);
     const auto seen = std::ranges::find(view.hosts, hosts_[host].name, &HostView::name);
     const bool counted = seen != view.hosts.end() && seen->counted && seen->agent == id.agent;
     const StateVersion held = process.page.held.version;

@@ -8,7 +8,7 @@ namespace elastic::internal::sim {
 void Sim::Connect(Process& process, const Roster& roster) {
   process.connected.insert(roster.id.number);
   for (const RosterEntry& entry : roster.entries) {
-    if (entry.role != Role::kWorker || entry.incarnation == process.id) {
+    if (entry.role != Role::kWorker || ProcessOf(entry.incarnation) == process.id) {
       continue;
     }
     Process* peer = Find(entry.incarnation);
@@ -19,7 +19,7 @@ void Sim::Connect(Process& process, const Roster& roster) {
       continue;
     }
     // Only the lower rank dials, and sees the refusal.
-    const RosterEntry* own = roster.Find(process.id);
+    const RosterEntry* own = EntryOf(roster, process.id);
     if (own != nullptr && own->rank < entry.rank) {
       ToProcess(process.id, Between(100, 3000),
                 [this, id = roster.id, peer = entry.incarnation](Process& at) {
@@ -73,7 +73,7 @@ void Sim::Disconnect(Process& process, GenerationNumber up_to) {
   }
   for (const auto& [id, asker] : processes_) {
     if (asker.fetch_generation.valid() && asker.fetch_generation.number <= up_to &&
-        asker.fetch_holder.incarnation == process.id) {
+        ProcessOf(asker.fetch_holder.incarnation) == process.id) {
       FailFetch(id, asker.fetch_token, Between(50, 2000));
     }
   }
@@ -85,7 +85,8 @@ void Sim::BreakEdge(Process& process, WorkerIncarnation peer, GenerationNumber n
   const auto found = process.edges.find(number);
   const Roster* roster = ghost_.Find(number);
   if (found != process.edges.end() && found->second.erase(peer) > 0 && roster != nullptr) {
-    Feed(process, worker_event::PeerBroken{roster->id, peer});
+    const RosterEntry* entry = EntryOf(*roster, peer);
+    Feed(process, worker_event::PeerBroken{roster->id, entry->incarnation});
   }
 }
 

@@ -110,7 +110,11 @@ void Sim::Inject(Fault fault) {
     Count(StrCat("victim phase ", static_cast<int>(process->core->phase())));
   }
   only_workers_lost_ = only_workers_lost_ && on_worker;
-  const Duration length = Between(10'000, rng_.Chance(1, 3) ? 12'000'000 : 2'500'000);
+  // Short; longer than a heartbeat time-out, but not than the orphan limit; any.
+  const uint64_t kind = rng_.Below(3);
+  const Duration length = kind == 0   ? Between(10'000, 2'500'000)
+                          : kind == 1 ? Between(2'100'000, 5'500'000)
+                                      : Between(10'000, 12'000'000);
   switch (fault) {
     case Fault::kWorkerCrash: Die(*process, {true, 9}); return;
     case Fault::kWorkerStop: StopWorker(*process); return;

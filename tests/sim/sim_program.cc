@@ -50,7 +50,7 @@ void Sim::StartCall(Process& process) {
   }
   // P7: rank 0's initial state goes to all, then version 0 is committed.
   process.program = Program::kSyncing;
-  const RosterEntry* own = open.roster.Find(process.id);
+  const RosterEntry* own = EntryOf(open.roster, process.id);
   if (own != nullptr && own->rank == 0) {
     for (const RosterEntry& entry : open.roster.entries) {
       const GenerationNumber number = open.roster.id.number;
@@ -106,10 +106,10 @@ void Sim::CopyState(Process& process, StateVersion version) {
     const Held base = first ? Held{} : at.page.held;
     const Held held = Ghost::Next(base, version, at.step);
     const Host& host = hosts_[static_cast<size_t>(at.host)];
-    if (host.claimed_dead.contains(at.id)) {
+    if (host.claimed_dead.contains(at.name)) {
       Violate(StrCat("G8 worker ", ToString(at.id), " writes after it was reported dead"));
     }
-    ghost_.Written(at.id, base, held);
+    ghost_.Written(at.name, base, held);
     at.page.held = held;
     Feed(at, worker_event::CopyDone{held});
   });

@@ -5,15 +5,39 @@
 
 namespace elastic::internal::sim {
 
-Process* Sim::Find(WorkerIncarnation id) {
-  const auto found = processes_.find(id);
+WorkerIncarnation Sim::ProcessOf(WorkerIncarnation name) const {
+  const auto renamed = renamed_.find(name);
+  return renamed == renamed_.end() ? name : renamed->second;
+}
+
+const RosterEntry* Sim::EntryOf(const Roster& roster, WorkerIncarnation process) const {
+  const auto found = std::ranges::find_if(roster.entries, [&](const RosterEntry& entry) {
+    return entry.role == Role::kWorker && ProcessOf(entry.incarnation) == process;
+  });
+  return found == roster.entries.end() ? nullptr : &*found;
+}
+
+// Offered again: its agent and its peers know the new name before the process itself.
+void Sim::Rename(Process& process, WorkerIncarnation name) {
+  Count("offered again");
+  Trace("  offer ", ToString(process.id), " again as ", ToString(name));
+  renamed_[name] = process.id;
+  FrameToWorker(process, [this, name](Process& at) {
+    Feed(at, Look(at));
+    at.name = name;
+    Feed(at, worker_event::OfferedAgain{name});
+  });
+}
+
+Process* Sim::Find(WorkerIncarnation name) {
+  const auto found = processes_.find(ProcessOf(name));
   return found == processes_.end() ? nullptr : &found->second;
 }
 
 void Sim::Spawn(int host, const agent_action::Spawn& spawn) {
   const int life = hosts_[static_cast<size_t>(host)].life;
   Count("spawned");
-  Trace("  spawn ", ToString(spawn.incarnation));
+  Trace("  spawn ", ToString(spawn.process));
   At(Between(2000, 30'000), [this, host, life, spawn] {
     const Host& at = hosts_[static_cast<size_t>(host)];
     if (!at.agent || at.life != life) {
@@ -24,15 +48,15 @@ void Sim::Spawn(int host, const agent_action::Spawn& spawn) {
         Violate(StrCat("G11 two processes in slot ", at.name, ":", spawn.slot));
       }
     }
-    Process& process = processes_[spawn.incarnation];
-    process.id = spawn.incarnation;
+    Process& process = processes_[spawn.process];
+    process.id = process.name = spawn.process;
     process.host = host;
     process.slot = spawn.slot;
     process.life = life;
-    ToAgent(host, life, Duration{0}, [this, host, id = spawn.incarnation] {
+    ToAgent(host, life, Duration{0}, [this, host, id = spawn.process] {
       AgentStep(host, agent_event::Spawned{id, 1000 + id.counter});
     });
-    ToProcess(spawn.incarnation, Between(30'000, 250'000), [this](Process& started) {
+    ToProcess(spawn.process, Between(30'000, 250'000), [this](Process& started) {
       started.core = std::make_unique<WorkerCore>(started.id);
       started.program = Program::kInRun;
       started.page.beats = 1;
@@ -59,7 +83,7 @@ void Sim::Die(Process& process, ExitStatus status, bool silent) {
       }
     }
     for (const auto& [other, asker] : processes_) {
-      if (asker.fetch_generation.valid() && asker.fetch_holder.incarnation == id &&
+      if (asker.fetch_generation.valid() && ProcessOf(asker.fetch_holder.incarnation) == id &&
           asker.fetch_holder.role == Role::kWorker) {
         FailFetch(other, asker.fetch_token, Between(50, 2000));
       }
@@ -188,7 +212,7 @@ void Sim::CarryAll(Process& process, std::deque<WorkerAction> queue) {
 
 void Sim::CompareExchange(Process& process, const worker_action::Cas& cas) {
   const Host& host = hosts_[static_cast<size_t>(process.host)];
-  if (host.claimed_dead.contains(process.id)) {
+  if (host.claimed_dead.contains(process.name)) {
     Violate(StrCat("G8 worker ", ToString(process.id), " writes after it was reported dead"));
   }
   Page& page = process.page;
@@ -219,7 +243,7 @@ void Sim::CompareExchange(Process& process, const worker_action::Cas& cas) {
                      cas.to.generation.value, ", which its agent has reported closed"));
     }
     Count("commit");
-    ghost_.Committed(process.id, cas.generation, {cas.to.generation, cas.to.commits});
+    ghost_.Committed(process.name, cas.generation, {cas.to.generation, cas.to.commits});
     for (const auto& [id, other] : processes_) {
       const int64_t apart = int64_t{other.page.word.commits} - int64_t{cas.to.commits};
       if (other.alive && other.page.word.generation == cas.to.generation &&

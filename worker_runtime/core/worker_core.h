@@ -74,13 +74,18 @@ struct FinishRecorded {
   FinishRecord record;
 };
 struct LeaveTold {};
+// This process is another worker from now on: a newcomer that keeps what it holds (P20). Its word
+// was reset to outside before, and is seen (WordSeen) before this.
+struct OfferedAgain {
+  WorkerIncarnation self;
+};
 }  // namespace worker_event
 using WorkerEvent =
     std::variant<worker_event::RosterCame, worker_event::WordSeen, worker_event::EdgesUp,
                  worker_event::PeerBroken, worker_event::StateOffered, worker_event::StateTaken,
                  worker_event::FetchFailed, worker_event::CommitWanted, worker_event::Agreed,
                  worker_event::CopyDone, worker_event::FunctionReturned,
-                 worker_event::FinishRecorded, worker_event::LeaveTold>;
+                 worker_event::FinishRecorded, worker_event::LeaveTold, worker_event::OfferedAgain>;
 
 // ---- actions -----------------------------------------------------------------------------------
 namespace worker_action {

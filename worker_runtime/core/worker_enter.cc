@@ -26,6 +26,8 @@ void WorkerCore::State::On(const worker_event::RosterCame& event) {
   Advance();
 }
 
+void WorkerCore::State::On(const worker_event::OfferedAgain& event) { self = event.self; }
+
 void WorkerCore::State::On(const worker_event::EdgesUp& event) {
   const auto found = rosters.find(event.generation.number);
   if (found != rosters.end() && found->second.id == event.generation) {

@@ -49,6 +49,7 @@ struct WorkerCore::State {
   void On(const worker_event::FunctionReturned& event);
   void On(const worker_event::FinishRecorded& event);
   void On(const worker_event::LeaveTold& event);
+  void On(const worker_event::OfferedAgain& event);
 
   template <class Action>
   void Emit(Action action) {
@@ -80,7 +81,7 @@ struct WorkerCore::State {
   // worker_commit.cc
   void EndCommit(bool committed);
 
-  const WorkerIncarnation self;
+  WorkerIncarnation self;
   WorkerActions actions;  // of the step under way
 
   CommitWord word;  // as last seen; number 0: outside, commits: numbers closed to this newcomer

@@ -6,6 +6,13 @@
 namespace elastic::internal {
 
 void WorkerCore::State::On(const worker_event::WordSeen& event) {
+  if (word.generation.value != 0 && event.word.generation.value == 0) {
+    // Offered again: whatever was being entered is over.
+    entering = {};
+    state_ready = false;
+    old_connections = false;
+    accused.clear();
+  }
   word = event.word;
   word_id = event.generation;
   if (pending_cas.has_value()) {
@@ -100,15 +107,11 @@ void WorkerCore::State::ForgetOldRosters() {
   // one is entered by the agent's reset, whatever this worker thinks of it.
   const bool outside = word.generation.value == 0;
   const GenerationNumber over{outside ? word.commits : word.generation.value - 1};
-  bool connected = false;
-  for (auto at = rosters.begin(); at != rosters.end() && at->first <= over;) {
-    connected = connected || connecting.contains(at->first);
-    at = rosters.erase(at);
-  }
+  rosters.erase(rosters.begin(), rosters.upper_bound(over));
   if (fetch.generation.valid() && fetch.generation.number <= over) {
     fetch = {};
   }
-  if (outside && connected) {
+  if (outside && !connecting.empty() && *connecting.begin() <= over) {
     Emit(worker_action::Disconnect{over});
     std::erase_if(connecting, [&](GenerationNumber number) { return number <= over; });
     std::erase_if(edges_up, [&](GenerationNumber number) { return number <= over; });

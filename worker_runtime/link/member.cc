@@ -22,6 +22,7 @@ void Stamp(std::atomic<int64_t>& stamp) {
 Member::Member(Parts parts)
     : parts_(parts),
       interrupt_(parts.page, parts.bell_fd),
+      self_(parts.self),
       core_(parts.self),
       memory_(std::make_unique<StateMemory>()) {
   parts_.page.SetPhase(Phase::kStarting);
@@ -118,8 +119,7 @@ void Member::Carry(const Action& action) {
       opened_ = action.roster;
       Stamp(parts_.page.stamps().restored);
     } else {
-      call_ = action.roster;
-      call_over_ = false;
+      SetCall(action.roster);
     }
   } else if constexpr (std::is_same_v<Action, Close>) {
     if (opened_ && opened_->id == action.generation) {
@@ -196,6 +196,15 @@ void Member::FinishCame(const FinishRecord& record) {
 void Member::LeaveCame() {
   MutexLock lock(mutex_);
   Feed(worker_event::LeaveTold{});
+}
+
+// The word first: what is open under the old name is over by now.
+void Member::OfferedAgain(WorkerIncarnation self) {
+  MutexLock lock(mutex_);
+  FeedWord();
+  LogInfo("the job went on without this worker; offered again as worker ", ToString(self));
+  self_ = self;
+  Feed(worker_event::OfferedAgain{self});
 }
 
 void Member::MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh) {
@@ -305,7 +314,7 @@ bool Member::MayLeave() {
 // reached it.
 StateSource::Answer Member::Offer(const GenerationId& generation, WorkerIncarnation whose) {
   MutexLock lock(mutex_);
-  if (whose != parts_.self) {
+  if (whose != self_) {
     return {.verdict = Verdict::kNever, .view = {}};
   }
   const CommitWord word = parts_.page.word();

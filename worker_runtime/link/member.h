@@ -48,6 +48,7 @@ class Member final : public StateSource {
   void RosterCame(Roster roster);
   void FinishCame(const FinishRecord& record);
   void LeaveCame();
+  void OfferedAgain(WorkerIncarnation self);
   // One of the two meshes of a generation; the second one completes its edges.
   void MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh);
   void PeerFailed(const GenerationId& generation, WorkerIncarnation peer);
@@ -136,12 +137,16 @@ class Member final : public StateSource {
   StatusOr<std::shared_ptr<Communicator>> BeginCollective(Phase phase);
   Status EndCollective(const Communicator& communicator, const Status& status);
 
+  // The generation that U computes in from now on.
+  void SetCall(Roster roster) REQUIRES_LOCK(mutex_);
+
   const Parts parts_;
   const BellInterrupt interrupt_;
   Endpoint data_;
 
   Mutex mutex_;
   ConditionVariable changed_;
+  WorkerIncarnation self_ GUARDED_BY(mutex_);
   WorkerCore core_ GUARDED_BY(mutex_);
   std::unique_ptr<StateMemory> memory_ GUARDED_BY(mutex_);
   std::map<GenerationNumber, Wires> wires_ GUARDED_BY(mutex_);
@@ -151,9 +156,10 @@ class Member final : public StateSource {
   size_t offered_bytes_ GUARDED_BY(mutex_) = 0;
 
   bool ready_declared_ GUARDED_BY(mutex_) = false;
-  bool parked_ GUARDED_BY(mutex_) = false;           // U waits inside Join
-  std::optional<Roster> opened_ GUARDED_BY(mutex_);  // for U to take, which starts a call
-  std::optional<Roster> call_ GUARDED_BY(mutex_);    // what U computes in, over or not
+  bool parked_ GUARDED_BY(mutex_) = false;                   // U waits inside Join
+  std::optional<Roster> opened_ GUARDED_BY(mutex_);          // for U to take, which starts a call
+  std::optional<Roster> call_ GUARDED_BY(mutex_);            // what U computes in, over or not
+  std::optional<Membership> membership_ GUARDED_BY(mutex_);  // in it
   bool call_over_ GUARDED_BY(mutex_) = false;
   CommitCall commit_ GUARDED_BY(mutex_);
   Phase program_phase_ GUARDED_BY(mutex_) = Phase::kOutside;

@@ -48,14 +48,16 @@ uint64_t Member::committed_step() { return parts_.page.held().step; }
 
 std::optional<Membership> Member::membership() {
   MutexLock lock(mutex_);
-  if (!call_) {
-    return std::nullopt;
+  return membership_;
+}
+
+void Member::SetCall(Roster roster) {
+  membership_.reset();
+  if (const std::optional<Placement> place = PlacementOf(roster, self_)) {
+    membership_ = Membership{.generation = roster.id.number, .place = *place};
   }
-  const std::optional<Placement> place = PlacementOf(*call_, parts_.self);
-  if (!place) {
-    return std::nullopt;
-  }
-  return Membership{.generation = call_->id.number, .place = *place};
+  call_ = std::move(roster);
+  call_over_ = false;
 }
 
 bool Member::done() {
@@ -137,8 +139,7 @@ Status Member::EnterNext(Deadline deadline) {
     return fatal_;
   }
   if (opened_) {
-    call_ = std::exchange(opened_, std::nullopt);
-    call_over_ = false;
+    SetCall(*std::exchange(opened_, std::nullopt));
     return OkStatus();
   }
   return returned_ ? OkStatus() : OutOfTime("waiting for a generation with this process");

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -109,8 +110,13 @@ void RuntimeThread::Loop() {
       Watch(parts_.socket.fd(), EPOLLIN | (unsent ? uint32_t{EPOLLOUT} : 0u));
     }
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
-    for (int i = 0; i < count; ++i) {
-      OnEvent(events[static_cast<size_t>(i)].data.fd, events[static_cast<size_t>(i)].events);
+    // The agent's frames first: a peer that knows this worker's new name may dial it in the same
+    // moment as the frame that tells it.
+    const auto end = events.begin() + std::max(count, 0);
+    std::partition(events.begin(), end,
+                   [&](const epoll_event& event) { return event.data.fd == parts_.socket.fd(); });
+    for (auto event = events.begin(); event != end; ++event) {
+      OnEvent(event->data.fd, event->events);
     }
   }
   if (parts_.member.MayLeave()) {
@@ -200,6 +206,14 @@ void RuntimeThread::OnFrame(const local::Frame& frame) {
       return;
     }
     case local::FrameKind::kLeave: parts_.member.LeaveCame(); return;
+    case local::FrameKind::kOfferedAgain: {
+      const auto body = local::BodyOf<local::OfferedAgain>(frame);
+      if (body.ok()) {
+        parts_.member.OfferedAgain(local::FromWire(body->incarnation));
+        parts_.context.SetSelf(local::FromWire(body->incarnation));
+      }
+      return;
+    }
     default:
       LogWarning("frame from the agent refused: kind ", static_cast<int>(*kind),
                  " is none that a worker receives");
