@@ -34,6 +34,7 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
   if (!restored) {
     return;
   }
+  from_record = true;
   agents_issued = restored->agents_reserved;
   numbers_issued = restored->numbers_reserved;
   finished = restored->finished;

@@ -192,6 +192,11 @@ bool Membership::State::AllLost(const std::vector<Worker*>& group) const {
 bool Membership::State::StateLost() const {
   const bool began_empty = installed->kind == GenerationKind::kInstalled &&
                            !lineage.ResumeOf(installed->id.number).valid();
+  const bool unheard = std::ranges::any_of(
+      hosts, [](const Host& host) { return !host.reported && !host.start_failure; });
+  if (from_record && unheard && now < started + spec.orphan_limit + kKillAllowance) {
+    return false;  // it may have a copy that this server's predecessor knew of
+  }
   for (const auto& [id, worker] : workers) {
     const Host& host = hosts[static_cast<size_t>(worker.host)];
     const bool may_speak = id.agent == host.agent && !host.start_failure;

@@ -254,8 +254,9 @@ struct Membership::State {
   int broken_links = 0;                 // resets in a row by accusations of living workers
   Instant last_broken_link{};
   int failures_without_progress = 0;
-  StateVersion progress;  // newest version known at the last failure
-  bool relearn = false;   // restarted without a record: P1's wait
+  StateVersion progress;     // newest version known at the last failure
+  bool relearn = false;      // restarted without a record: P1's wait
+  bool from_record = false;  // restarted with one, which names members but no copies
 
   std::map<std::pair<int, int32_t>, int> first_deaths;  // before any generation, by slot
   std::optional<Instant> first_crash;

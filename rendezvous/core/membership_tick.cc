@@ -81,7 +81,7 @@ std::optional<Instant> Membership::State::NextDeadline() const {
   if (first_crash && !installed) {
     at(*first_crash + kFirstCrashWindow);
   }
-  if (relearn && !installed) {
+  if ((relearn && !installed) || from_record) {
     at(started + spec.orphan_limit + kKillAllowance);
   }
   if (broken_since) {
