@@ -134,7 +134,10 @@ void Sim::FromWorker(Process& process, std::function<AgentEvent(const Process&)>
   ToAgent(process.host, process.life, process.to_agent - now_, [this, id, event] {
     const Process& from = *Find(id);
     AgentStep(from.host, agent_event::PageRead{id, Read(from)});
-    AgentStep(from.host, event);
+    if (!std::holds_alternative<agent_event::PageRead>(
+            event)) {  // a look of now is all it asked for
+      AgentStep(from.host, event);
+    }
   });
 }
 
