@@ -131,8 +131,9 @@ class Member final : public StateSource {
   void PublishCommit() REQUIRES_LOCK(mutex_);
   // Why the call that U computes in can do nothing any more; OK if it can.
   Status CallStatus() REQUIRES_LOCK(mutex_);
-  // U is back in the runtime: `next` is free for a transfer, and a new call may be opened.
-  void Park(bool parked) REQUIRES_LOCK(mutex_);
+  // U is back in the runtime, where `next` is free for a transfer: waits until a call may be
+  // opened, run may return, or the deadline has passed (then OK as well, and there is no news).
+  Status WaitForNews(Deadline deadline) REQUIRES_LOCK(mutex_);
   void SetProgramPhase(Phase phase) REQUIRES_LOCK(mutex_);
   StatusOr<std::shared_ptr<Communicator>> BeginCollective(Phase phase);
   Status EndCollective(const Communicator& communicator, const Status& status);
@@ -156,7 +157,7 @@ class Member final : public StateSource {
   size_t offered_bytes_ GUARDED_BY(mutex_) = 0;
 
   bool ready_declared_ GUARDED_BY(mutex_) = false;
-  bool parked_ GUARDED_BY(mutex_) = false;                   // U waits inside Join
+  bool parked_ GUARDED_BY(mutex_) = false;                   // U waits in WaitForNews
   std::optional<Roster> opened_ GUARDED_BY(mutex_);          // for U to take, which starts a call
   std::optional<Roster> call_ GUARDED_BY(mutex_);            // what U computes in, over or not
   std::optional<Membership> membership_ GUARDED_BY(mutex_);  // in it
