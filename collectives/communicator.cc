@@ -84,11 +84,11 @@ Communicator::~Communicator() {
 }
 
 // The exchange goes first, without an abort: the connections live on.
-std::unique_ptr<Mesh> Communicator::Dissolve(std::unique_ptr<Communicator> unused) {
-  ELASTIC_CHECK(unused->impl_->operations == 0);
-  ELASTIC_CHECK(!unused->impl_->agreement);
-  std::unique_ptr<Mesh> mesh = std::move(unused->impl_->mesh);
-  unused->impl_.reset();
+std::unique_ptr<Mesh> Communicator::Dissolve() {
+  ELASTIC_CHECK(impl_->operations == 0);
+  ELASTIC_CHECK(!impl_->agreement);
+  std::unique_ptr<Mesh> mesh = std::move(impl_->mesh);
+  impl_.reset();
   return mesh;
 }
 

@@ -51,7 +51,9 @@ class Member final : public StateSource {
   void OfferedAgain(WorkerIncarnation self);
   // One of the two meshes of a generation; the second one completes its edges.
   void MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh);
-  void PeerFailed(const GenerationId& generation, WorkerIncarnation peer);
+  // The other way round: gives the mesh back if this worker has not used its generation's edges.
+  std::unique_ptr<Mesh> GiveBackMesh(const GenerationId& generation, Channel channel);
+  void EdgesFailed(const GenerationId& generation, const Context::Failure& failure);
   void StateOffered(const GenerationId& generation, const Context::Offer& offer);
   // Where the offered state goes; none while the program is still in its function, which may write
   // there, or when the sizes differ.
@@ -59,7 +61,7 @@ class Member final : public StateSource {
   void StateCame(const GenerationId& generation, const Held& held);
   void FetchFailed(const GenerationId& generation, WorkerIncarnation holder);
 
-  // Connect, Disconnect, Fetch, AcceptState and RunReturns, in order.
+  // Connect, RetryEdges, Disconnect, Fetch, AcceptState and RunReturns, in order.
   std::deque<WorkerAction> TakeLinkWork();
   // True once after the word has moved to another generation: askers may be answered now.
   bool TakeRetryRequests();
@@ -98,6 +100,7 @@ class Member final : public StateSource {
     GenerationId generation;
     std::shared_ptr<Communicator> program;
     std::shared_ptr<Communicator> runtime;
+    bool used = false;
   };
   // The commit call that U is in.
   struct CommitCall {

@@ -156,6 +156,11 @@ void RuntimeThread::OnBeat() {
   if (const auto deadline = parts_.context.NextDeadline(); deadline && *deadline <= now) {
     parts_.context.Progress();
   }
+  const auto due = std::ranges::find_if(
+      retries_, [&](const auto& retry) { return retry.second && *retry.second <= now; });
+  if (due != retries_.end()) {  // another one waits for the next beat
+    parts_.context.RetryEdges(retries_.extract(due).key());
+  }
   if (postponed_ && postponed_->until <= now) {
     failed_holders_.clear();
     Fetch(std::exchange(postponed_, std::nullopt)->fetch);
@@ -242,7 +247,11 @@ void RuntimeThread::Do(const WorkerAction& action) {
   if (const auto* connect = std::get_if<worker_action::Connect>(&action)) {
     Connect(connect->roster, Channel::kProgram);
     Connect(connect->roster, Channel::kRuntime);
+  } else if (const auto* retry = std::get_if<worker_action::RetryEdges>(&action)) {
+    RetryEdges(*retry);
   } else if (const auto* disconnect = std::get_if<worker_action::Disconnect>(&action)) {
+    std::erase_if(retries_, [&](const auto& due) { return due.first <= disconnect->up_to; });
+    std::erase_if(warned_of_, [&](GenerationNumber number) { return number <= disconnect->up_to; });
     if (transfer_wanted_ && transfer_wanted_->number <= disconnect->up_to) {
       transfer_wanted_.reset();
     }
@@ -269,12 +278,30 @@ void RuntimeThread::Connect(const Roster& roster, Channel channel) {
           parts_.member.MeshCame(generation, channel, std::move(*mesh));
           return;
         }
-        LogWarning("no connection for generation ", ToString(generation), ": ",
-                   mesh.error().status.ToString());
-        if (mesh.error().peer) {
-          parts_.member.PeerFailed(generation, *mesh.error().peer);
-        }
+        EdgesFailed(generation, mesh.error());
       });
+}
+
+// Both channels fail of one cause; the next try is for both.
+void RuntimeThread::EdgesFailed(const GenerationId& generation, const Context::Failure& failure) {
+  if (!retries_.try_emplace(generation.number).second) {
+    return;
+  }
+  if (warned_of_.insert(generation.number).second) {
+    LogWarning(failure.status.message(), "; it is tried again (told once per generation)");
+  } else {
+    LogDebug(failure.status.message());
+  }
+  parts_.member.EdgesFailed(generation, failure);
+}
+
+void RuntimeThread::RetryEdges(const worker_action::RetryEdges& retry) {
+  if (retry.after > Duration::zero()) {
+    retries_[retry.generation.number] = Now() + retry.after;
+    return;
+  }
+  retries_.erase(retry.generation.number);
+  parts_.context.RetryEdges(retry.generation.number);
 }
 
 void RuntimeThread::Ask(const worker_action::Fetch& fetch) {
