@@ -47,6 +47,12 @@ int Context::event_fd() const { return impl_->epoll.get(); }
 void Context::Progress() { impl_->Progress(); }
 std::optional<Instant> Context::NextDeadline() const { return impl_->NextDeadline(); }
 void Context::Cancel(GenerationNumber up_to) { impl_->Cancel(up_to); }
+void Context::StopFetch() {
+  if (impl_->fetching) {
+    impl_->Drop(impl_->fetching->connection);
+    impl_->fetching.reset();
+  }
+}
 void Context::AcceptOffer(std::span<std::byte> target) { impl_->AcceptOffer(target); }
 void Context::SetSelf(WorkerIncarnation self) { impl_->options.self = self; }
 void Context::Connect(const Roster& roster, Channel channel, MeshDone done) {

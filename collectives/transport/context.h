@@ -106,6 +106,8 @@ class Context {
   void Fetch(const Roster& roster, const RosterEntry& holder, std::function<void(Offer)> offered,
              std::function<void(StatusOr<Held>)> done);
   void AcceptOffer(std::span<std::byte> target);
+  // Drops the fetch silently; the memory for it is not touched any more.
+  void StopFetch();
 
   // Ask the source again for every request answered kLater.
   void RetryRequests();

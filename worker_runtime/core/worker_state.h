@@ -90,6 +90,7 @@ struct WorkerCore::State {
   // worker_restore.cc
   void StartFetch(const Roster& roster);
   void FetchNext();
+  const RosterEntry& Asked() const;
 
   // worker_commit.cc
   void EndCommit(bool committed);

@@ -307,9 +307,13 @@ void RuntimeThread::RetryEdges(const worker_action::RetryEdges& retry) {
 void RuntimeThread::Ask(const worker_action::Fetch& fetch) {
   transfer_wanted_.reset();
   postponed_.reset();
+  parts_.context.StopFetch();
+  const auto refused = std::exchange(asking_, std::nullopt);
   if (asked_in_ != fetch.roster.id) {
     asked_in_ = fetch.roster.id;
     failed_holders_.clear();
+  } else if (refused) {
+    failed_holders_.insert(*refused);  // the core wants nothing of it
   }
   if (failed_holders_.contains(fetch.holder.incarnation)) {
     postponed_ = Postponed{.fetch = fetch, .until = Now() + kFetchPause};
@@ -319,6 +323,7 @@ void RuntimeThread::Ask(const worker_action::Fetch& fetch) {
 }
 
 void RuntimeThread::Fetch(const worker_action::Fetch& fetch) {
+  asking_ = fetch.holder.incarnation;
   parts_.context.Fetch(
       fetch.roster, fetch.holder,
       [this, generation = fetch.roster.id](const Context::Offer& offer) {
@@ -328,6 +333,7 @@ void RuntimeThread::Fetch(const worker_action::Fetch& fetch) {
 }
 
 void RuntimeThread::FetchEnded(const worker_action::Fetch& fetch, const StatusOr<Held>& held) {
+  asking_.reset();
   if (held.ok()) {
     parts_.member.StateCame(fetch.roster.id, *held);
     return;

@@ -73,6 +73,7 @@ class RuntimeThread {
   std::set<GenerationNumber> warned_of_;
   std::optional<GenerationId> transfer_wanted_;  // accepted, not begun yet
   GenerationId asked_in_;
+  std::optional<WorkerIncarnation> asking_;     // a fetch from it is under way
   std::set<WorkerIncarnation> failed_holders_;  // in that generation, since the newest pause
   struct Postponed {
     worker_action::Fetch fetch;
