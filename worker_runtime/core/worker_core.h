@@ -58,6 +58,11 @@ struct StateTaken {
   GenerationId generation;
   Held state;
 };  // received, verified, held on the page
+// The accepted transfer was ended before it had filled the memory, which the program wants back: to
+// be asked for again, and no failure of the holder.
+struct TransferStopped {
+  GenerationId generation;
+};
 struct FetchFailed {
   GenerationId generation;
   WorkerIncarnation holder;
@@ -96,7 +101,8 @@ struct OfferedAgain {
 using WorkerEvent =
     std::variant<worker_event::RosterCame, worker_event::WordSeen, worker_event::EdgesUp,
                  worker_event::EdgesLost, worker_event::EdgesFailed, worker_event::PeerBroken,
-                 worker_event::StateOffered, worker_event::StateTaken, worker_event::FetchFailed,
+                 worker_event::StateOffered, worker_event::StateTaken,
+                 worker_event::TransferStopped, worker_event::FetchFailed,
                  worker_event::CommitWanted, worker_event::Agreed, worker_event::CopyDone,
                  worker_event::FunctionReturned, worker_event::FinishRecorded,
                  worker_event::LeaveTold, worker_event::OfferedAgain>;

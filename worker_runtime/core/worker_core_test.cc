@@ -196,6 +196,11 @@ TEST_CASE("A member behind takes the state from one holder after the other, copi
   SECTION("taken") {
     CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}) == "entered; begin 0; open 2 restored");
   }
+  SECTION("stopped in the middle: the same holder is asked again") {
+    CHECK(worker.Feed(TransferStopped{next.id}) == "fetch 2 from 2.9");
+    CHECK(worker.Feed(TransferStopped{next.id}).empty());
+    CHECK(worker.Feed(StateOffered{next.id, Version(1, 2)}) == "accept");
+  }
   SECTION("a second loss in the middle") {
     CHECK(worker.Fence().empty());
     CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}).empty());

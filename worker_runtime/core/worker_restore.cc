@@ -105,6 +105,15 @@ void WorkerCore::State::On(const worker_event::StateTaken& event) {
   Advance();
 }
 
+void WorkerCore::State::On(const worker_event::TransferStopped& event) {
+  const auto found = rosters.find(event.generation.number);
+  if (event.generation != fetch.generation || !fetch.accepted || found == rosters.end()) {
+    return;
+  }
+  fetch.accepted = false;
+  Emit(worker_action::Fetch{found->second, Asked()});
+}
+
 void WorkerCore::State::On(const worker_event::FetchFailed& event) {
   if (event.generation != fetch.generation || !fetch.generation.valid()) {
     return;

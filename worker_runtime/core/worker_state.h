@@ -50,6 +50,7 @@ struct WorkerCore::State {
   void On(const worker_event::PeerBroken& event);
   void On(const worker_event::StateOffered& event);
   void On(const worker_event::StateTaken& event);
+  void On(const worker_event::TransferStopped& event);
   void On(const worker_event::FetchFailed& event);
   void On(const worker_event::CommitWanted& event);
   void On(const worker_event::Agreed& event);

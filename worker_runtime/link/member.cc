@@ -265,13 +265,32 @@ std::optional<std::span<std::byte>> Member::RoomForState() {
                                        memory_->bytes(), ": start the same program on all hosts")));
     return std::nullopt;
   }
+  filling_ = true;
   return memory_->next();
+}
+
+bool Member::TransferMustStop() {
+  MutexLock lock(mutex_);
+  return filling_ && !parked_;
+}
+
+void Member::TransferStopped(const GenerationId& generation) {
+  MutexLock lock(mutex_);
+  filling_ = false;
+  Feed(worker_event::TransferStopped{generation});
+}
+
+void Member::TransferEnded() {
+  MutexLock lock(mutex_);
+  filling_ = false;
+  changed_.notify_all();
 }
 
 void Member::StateCame(const GenerationId& generation, const Held& held) {
   MutexLock lock(mutex_);
   parts_.page.PublishHeld(held, {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
   memory_->Flip();
+  filling_ = false;
   Feed(worker_event::StateTaken{generation, held});
 }
 

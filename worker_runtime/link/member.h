@@ -59,6 +59,11 @@ class Member final : public StateSource {
   // there, or when the sizes differ.
   std::optional<std::span<std::byte>> RoomForState();
   void StateCame(const GenerationId& generation, const Held& held);
+  // True when U waits for its memory back: R ends the transfer, then says so.
+  bool TransferMustStop();
+  void TransferStopped(const GenerationId& generation);
+  // Nothing is written for a fetch any more that ended without state, or was dropped.
+  void TransferEnded();
   void FetchFailed(const GenerationId& generation, WorkerIncarnation holder);
 
   // Connect, RetryEdges, Disconnect, Fetch, AcceptState and RunReturns, in order.
@@ -158,6 +163,7 @@ class Member final : public StateSource {
   GenerationNumber word_generation_ GUARDED_BY(mutex_);
   bool retry_requests_ GUARDED_BY(mutex_) = false;
   size_t offered_bytes_ GUARDED_BY(mutex_) = 0;
+  bool filling_ GUARDED_BY(mutex_) = false;  // R writes into `next`
 
   bool ready_declared_ GUARDED_BY(mutex_) = false;
   bool parked_ GUARDED_BY(mutex_) = false;                   // U waits in WaitForNews

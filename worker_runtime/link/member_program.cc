@@ -86,6 +86,11 @@ Status Member::WaitForNews(Deadline deadline) {
     in_time = WaitUntil(deadline);
   }
   parked_ = false;
+  // From the return on `next` is the program's, and a transfer may be writing there.
+  while (filling_) {
+    WakeRuntime();
+    changed_.wait(mutex_);
+  }
   return fatal_;
 }
 

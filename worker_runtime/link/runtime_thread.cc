@@ -228,6 +228,9 @@ void RuntimeThread::OnFrame(const local::Frame& frame) {
 // ---- work of the data plane ----------------------------------------
 
 void RuntimeThread::DoLinkWork() {
+  if (parts_.member.TransferMustStop()) {
+    StopTransfer();
+  }
   // Carrying out one piece may give the next: a mesh without edges is complete at once.
   for (auto work = parts_.member.TakeLinkWork(); !work.empty();
        work = parts_.member.TakeLinkWork()) {
@@ -259,6 +262,10 @@ void RuntimeThread::Do(const WorkerAction& action) {
       postponed_.reset();
     }
     parts_.context.Cancel(disconnect->up_to);
+    if (asked_in_.number <= disconnect->up_to) {
+      asking_.reset();
+      parts_.member.TransferEnded();
+    }
     parts_.member.Disconnect(disconnect->up_to);
   } else if (const auto* fetch = std::get_if<worker_action::Fetch>(&action)) {
     Ask(*fetch);
@@ -308,6 +315,7 @@ void RuntimeThread::Ask(const worker_action::Fetch& fetch) {
   transfer_wanted_.reset();
   postponed_.reset();
   parts_.context.StopFetch();
+  parts_.member.TransferEnded();
   const auto refused = std::exchange(asking_, std::nullopt);
   if (asked_in_ != fetch.roster.id) {
     asked_in_ = fetch.roster.id;
@@ -338,6 +346,7 @@ void RuntimeThread::FetchEnded(const worker_action::Fetch& fetch, const StatusOr
     parts_.member.StateCame(fetch.roster.id, *held);
     return;
   }
+  parts_.member.TransferEnded();
   LogWarning("no state from ", ToString(fetch.holder.incarnation), ": ", held.status().ToString());
   if (held.status().code() == StatusCode::kAborted) {
     return;  // the generation is over there: the fence, or another roster, is on its way here
@@ -351,6 +360,13 @@ void RuntimeThread::BeginTransfer() {
     transfer_wanted_.reset();
     parts_.context.AcceptOffer(*room);
   }
+}
+
+// The core has the same holder asked again; its offer is accepted when the program is back.
+void RuntimeThread::StopTransfer() {
+  parts_.context.StopFetch();
+  asking_.reset();
+  parts_.member.TransferStopped(asked_in_);
 }
 
 // In order: unlock first, so that the futex tells of a death only when there was one (P13).

@@ -60,6 +60,7 @@ class RuntimeThread {
   void Fetch(const worker_action::Fetch& fetch);
   void FetchEnded(const worker_action::Fetch& fetch, const StatusOr<Held>& held);
   void BeginTransfer();
+  void StopTransfer();
   void Leave();
 
   const Parts parts_;
