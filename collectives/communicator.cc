@@ -25,7 +25,7 @@ struct Communicator::Impl {
   Status Run(Exchange::Work work, std::optional<Instant> deadline);
   void ReduceInRankOrder(const Exchange::Work& work, size_t count);
 
-  const std::unique_ptr<Mesh> mesh;
+  std::unique_ptr<Mesh> mesh;
   Exchange exchange;
   uint64_t operations = 0;
   std::optional<MinPair> agreement;  // begun, not awaited
@@ -77,7 +77,20 @@ void Communicator::Impl::ReduceInRankOrder(const Exchange::Work& work, size_t co
 Communicator::Communicator(std::unique_ptr<Mesh> mesh, const Interrupt& interrupt)
     : impl_(std::make_unique<Impl>(std::move(mesh), interrupt)) {}
 
-Communicator::~Communicator() { Abort(); }
+Communicator::~Communicator() {
+  if (impl_) {
+    Abort();
+  }
+}
+
+// The exchange goes first, without an abort: the connections live on.
+std::unique_ptr<Mesh> Communicator::Dissolve() {
+  ELASTIC_CHECK(impl_->operations == 0);
+  ELASTIC_CHECK(!impl_->agreement);
+  std::unique_ptr<Mesh> mesh = std::move(impl_->mesh);
+  impl_.reset();
+  return mesh;
+}
 
 int Communicator::rank() const { return impl_->mesh->rank(); }
 int Communicator::size() const { return impl_->mesh->size(); }

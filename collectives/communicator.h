@@ -55,6 +55,10 @@ class Communicator {
   Status BeginMinPair(MinPair value);
   StatusOr<MinPair> AwaitMinPair(std::optional<Instant> deadline = std::nullopt);
 
+  // Takes the connections back out, while nothing was begun on them yet. After it the communicator
+  // can only be destroyed.
+  std::unique_ptr<Mesh> Dissolve();
+
   // Ends the running wait and fails all later calls with ABORTED; closes the connections' traffic,
   // so that the peers' waits end too. From any thread, any number of times, never blocks.
   //

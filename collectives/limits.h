@@ -20,7 +20,8 @@ inline constexpr size_t kTransferBytesPerProgress = 4u << 20;  // of one state t
 inline constexpr int kListenBacklog = 4096;
 
 inline constexpr Duration kHelloReadLimit = std::chrono::seconds(5);  // accepted, says nothing
-inline constexpr Duration kDialLimit = std::chrono::seconds(10);      // no answer to SYN
+// No answer to three SYN (sent at 0, 1 and 3 s); a failed edge is dialled kEdgeTriesMax times.
+inline constexpr Duration kDialLimit = std::chrono::seconds(4);
 // A hello may wait for its roster as long as entering a generation may take.
 inline constexpr Duration kHelloWaitLimit = kEntryTimeoutDefault;
 

@@ -51,6 +51,8 @@ int main(void) {
   EXPECT(7, elastic_get_recovery_stamps(&stamps) == ELASTIC_OK && stamps.fenced_ns == 0);
   EXPECT(8, strcmp(elastic_status_name(ELASTIC_ABORTED), "ABORTED") == 0);
   EXPECT(9, strlen(elastic_version()) > 0);
-  EXPECT(10, elastic_shutdown() == ELASTIC_OK);
+  EXPECT(10, strcmp(elastic_incarnation(), "0.0") == 0);
+  EXPECT(11, elastic_shutdown() == ELASTIC_OK);
+  EXPECT(12, strcmp(elastic_incarnation(), "") == 0);
   return 0;
 }

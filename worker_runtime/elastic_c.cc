@@ -210,6 +210,7 @@ elastic_status elastic_shutdown(void) {
     return Remember(status);
   }
   process.session.reset();
+  process.incarnation.clear();
   elastic::internal::SetLogSink(nullptr, elastic::internal::Severity::kError);
   return Remember(ELASTIC_OK, "");
 }

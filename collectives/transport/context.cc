@@ -47,6 +47,12 @@ int Context::event_fd() const { return impl_->epoll.get(); }
 void Context::Progress() { impl_->Progress(); }
 std::optional<Instant> Context::NextDeadline() const { return impl_->NextDeadline(); }
 void Context::Cancel(GenerationNumber up_to) { impl_->Cancel(up_to); }
+void Context::StopFetch() {
+  if (impl_->fetching) {
+    impl_->Drop(impl_->fetching->connection);
+    impl_->fetching.reset();
+  }
+}
 void Context::AcceptOffer(std::span<std::byte> target) { impl_->AcceptOffer(target); }
 void Context::SetSelf(WorkerIncarnation self) { impl_->options.self = self; }
 void Context::Connect(const Roster& roster, Channel channel, MeshDone done) {
@@ -56,6 +62,7 @@ void Context::Fetch(const Roster& roster, const RosterEntry& holder,
                     std::function<void(Offer)> offered, std::function<void(StatusOr<Held>)> done) {
   impl_->Fetch(roster, holder, std::move(offered), std::move(done));
 }
+void Context::RetryEdges(GenerationNumber generation) { impl_->RetryEdges(generation); }
 void Context::RetryRequests() {
   std::vector<uint64_t> kept;
   for (const auto& [id, connection] : impl_->connections) {
@@ -95,6 +102,8 @@ void Context::Impl::Progress() {
       DrainEventFd(kick.get());
     } else if (const auto found = connections.find(event.data.u64); found != connections.end()) {
       Dispatch(*found->second, event.events);
+    } else if (const auto out = watched.find(event.data.u64); out != watched.end()) {
+      broken.push_back(out->second);
     }
   }
   Expire(Now());
@@ -103,6 +112,10 @@ void Context::Impl::Progress() {
     const std::function<void()> call = std::move(calls.front().second);
     calls.pop_front();
     call();
+  }
+  // Now no mesh is on its way to its owner. What broke is reported again once it is watched here.
+  for (const AssemblyKey& key : std::exchange(broken, {})) {
+    Reclaim(key);
   }
 }
 
@@ -137,12 +150,7 @@ void Context::Impl::Ended(Connection& connection, const std::string& how) {
     return;
   }
   if (ours) {
-    FailEdge(connection, UnavailableError(how), true);
-  }
-  Assembly* assembly = AssemblyOf(connection);
-  if (connection.state == Connection::State::kUp && assembly != nullptr) {
-    assembly->up[static_cast<size_t>(connection.rank)] = 0;
-    ++assembly->missing;
+    FailEdge(connection, UnavailableError(how), Blame::kPeer);
   }
   Drop(id);
 }
@@ -184,7 +192,8 @@ std::optional<Instant> Context::Impl::NextDeadline() const {
 void Context::Impl::Cancel(GenerationNumber up_to) {
   cancelled = std::max(cancelled, up_to);
   std::erase_if(assemblies, [&](const auto& item) { return item.first.first <= up_to; });
-  std::erase_if(handed_out, [&](const AssemblyKey& key) { return key.first <= up_to; });
+  std::erase_if(handed_out, [&](const auto& item) { return item.first.first <= up_to; });
+  std::erase_if(watched, [&](const auto& item) { return item.second.first <= up_to; });
   std::erase_if(calls, [&](const auto& call) { return call.first <= up_to; });
   if (fetching && fetching->roster.id.number <= up_to) {
     fetching.reset();

@@ -59,6 +59,10 @@ class Context {
     uint64_t job_nonce = 0;
     WorkerIncarnation self;
     StateSource* source = nullptr;  // may be null: nothing to serve
+    // Gives a mesh that was handed out back if it was not used yet, so that an edge of it which
+    // broke can be made anew; null if it was used. Called from Progress. Empty: meshes are used at
+    // once.
+    std::function<std::unique_ptr<Mesh>(const GenerationId&, Channel)> give_back;
     Limits limits;
   };
   static StatusOr<std::unique_ptr<Context>> Create(Options options);
@@ -77,14 +81,19 @@ class Context {
   std::optional<Instant> NextDeadline() const;
 
   // Connects this process's edges of `channel` in `roster`, once: the lower rank dials, the higher
-  // accepts, all in parallel. `done` is called once from Progress (or from here when there are no
-  // edges): with the mesh, or with the error and the peer at fault. Cancel drops it silently.
+  // accepts, all in parallel. `done` is called from Progress (or from here when there are no
+  // edges): with the mesh, or with an error. After an error the edges that stand are kept;
+  // RetryEdges makes the others anew, and `done` is called again (it may be before: the lower rank
+  // dials again when it likes). It is also called again with an error after Options::give_back gave
+  // the mesh back. Cancel drops it silently.
   struct Failure {
-    Status status;
-    std::optional<WorkerIncarnation> peer;
+    Status status;                          // ABORTED: the generation is over at the other end
+    std::optional<WorkerIncarnation> peer;  // at the other end, if it may be at fault
   };
   using MeshDone = std::function<void(tl::expected<std::unique_ptr<Mesh>, Failure>)>;
   void Connect(const Roster& roster, Channel channel, MeshDone done);
+  // Both channels; does nothing where no edge has failed.
+  void RetryEdges(GenerationNumber generation);
 
   // Asks `holder` for the resume version of `roster`. `offered` is called when the holder answers;
   // the transfer starts when AcceptOffer gives the memory to fill (held.bytes is known from
@@ -97,6 +106,8 @@ class Context {
   void Fetch(const Roster& roster, const RosterEntry& holder, std::function<void(Offer)> offered,
              std::function<void(StatusOr<Held>)> done);
   void AcceptOffer(std::span<std::byte> target);
+  // Drops the fetch silently; the memory for it is not touched any more.
+  void StopFetch();
 
   // Ask the source again for every request answered kLater.
   void RetryRequests();

@@ -23,14 +23,19 @@ void Context::Impl::AcceptAll() {
   for (;;) {
     UniqueFd accepted = Accept(listener.socket.get());
     if (!accepted.valid()) {
-      if (errno == EMFILE || errno == ENFILE) {
+      if (const Status shortage = ShortageOf(errno, "cannot accept a data connection");
+          !shortage.ok()) {
         // The listener stays readable: without a pause the thread would spin on it.
-        LogWarning("no file descriptor left for a data connection: raise the limit (ulimit -n)");
         epoll_ctl(epoll.get(), EPOLL_CTL_DEL, listener.socket.get(), nullptr);
         accept_again = Now() + kAcceptPause;
+        if (!std::exchange(told_of_shortage, true)) {
+          LogWarning(shortage.message(), "; trying again");
+        }
+        FailAccepting(shortage);
       }
       return;
     }
+    told_of_shortage = false;
     if (CountIn({Connection::State::kReadingHello}) >= options.limits.unread_hellos) {
       LogWarning("closing a data connection: ", options.limits.unread_hellos,
                  " others have not said yet who they are");
@@ -83,8 +88,19 @@ void Context::Impl::HelloCame(Connection& connection) {
   if (Assembly* assembly = AssemblyOf(connection)) {
     return MatchHello(connection, *assembly);
   }
-  if (handed_out.contains({hello.generation.number, hello.channel})) {
-    return Refuse(connection, ReplyVerdict::kOverThere);
+  const AssemblyKey key{hello.generation.number, hello.channel};
+  if (const auto out = handed_out.find(key); out != handed_out.end()) {
+    // Its caller has lost this edge. It may have it again as long as nobody here has used the mesh.
+    if (hello.generation != out->second.roster.id) {
+      return Refuse(connection, ReplyVerdict::kOverThere);
+    }
+    if (!ExpectedCaller(out->second, hello.from)) {
+      return Refuse(connection, ReplyVerdict::kWrongPeer);
+    }
+    if (Assembly* assembly = Reclaim(key)) {
+      return MatchHello(connection, *assembly);
+    }
+    return Refuse(connection, ReplyVerdict::kInUse);
   }
   if (CountIn({Connection::State::kWaiting, Connection::State::kKept}) >=
       options.limits.waiting_hellos) {

@@ -22,7 +22,22 @@ std::string Name(const RosterEntry& entry) {
                 ToString(entry.data), ")");
 }
 
+std::vector<int> PeersOf(int rank, int size) {
+  return EdgePeers({.rank = rank, .size = size}, kFullMeshMax);
+}
+
 }  // namespace
+
+bool Context::Impl::IsPeer(const Assembly& assembly, int rank) {
+  return std::ranges::binary_search(PeersOf(assembly.rank, assembly.roster.size()), rank);
+}
+
+// The lower rank dials.
+const RosterEntry* Context::Impl::ExpectedCaller(const Assembly& assembly, WorkerIncarnation from) {
+  const RosterEntry* entry = assembly.roster.Find(from);
+  return entry != nullptr && entry->rank < assembly.rank && IsPeer(assembly, entry->rank) ? entry
+                                                                                          : nullptr;
+}
 
 void Context::Impl::Connect(const Roster& roster, Channel channel, MeshDone done) {
   const RosterEntry* self = roster.Find(options.self);
@@ -40,13 +55,12 @@ void Context::Impl::Connect(const Roster& roster, Channel channel, MeshDone done
   }
   const AssemblyKey key{roster.id.number, channel};
   const int size = roster.size();
-  const Position at{.rank = self->rank, .size = size};
-  const std::vector<int> peers = EdgePeers(at, kFullMeshMax);
+  const std::vector<int> peers = PeersOf(self->rank, size);
   ELASTIC_CHECK(!assemblies.contains(key));
   Assembly& assembly = assemblies[key];
   assembly.roster = roster;
   assembly.rank = self->rank;
-  assembly.up.resize(static_cast<size_t>(size), 0);
+  assembly.edges.resize(static_cast<size_t>(size));
   assembly.missing = static_cast<int>(peers.size());
   assembly.done = std::move(done);
   if (assembly.missing == 0) {
@@ -56,11 +70,34 @@ void Context::Impl::Connect(const Roster& roster, Channel channel, MeshDone done
     return call();
   }
   for (const int peer : peers) {
-    if (peer > at.rank) {
+    if (peer > assembly.rank) {
       DialPeer(assembly, channel, peer);
     }
   }
   MatchWaiting(key);
+}
+
+void Context::Impl::RetryEdges(GenerationNumber number) {
+  for (const Channel channel : {Channel::kProgram, Channel::kRuntime}) {
+    const auto found = assemblies.find({number, channel});
+    if (found == assemblies.end() || !std::exchange(found->second.failed, false)) {
+      continue;
+    }
+    Assembly& assembly = found->second;
+    for (const int peer : PeersOf(assembly.rank, assembly.roster.size())) {
+      const Edge& edge = assembly.edges[static_cast<size_t>(peer)];
+      if (edge.up != 0 || edge.dialled != 0) {
+        continue;
+      }
+      if (peer > assembly.rank) {
+        DialPeer(assembly, channel, peer);
+      } else if (edge.broke) {
+        TellFailure(assembly, peer,
+                    UnavailableError("it broke, and is not dialled again from there"),
+                    Blame::kPeer);
+      }
+    }
+  }
 }
 
 void Context::Impl::MatchWaiting(AssemblyKey key) {
@@ -72,6 +109,9 @@ void Context::Impl::MatchWaiting(AssemblyKey key) {
       waiting.push_back(id);
     }
   }
+  // The newest hello of a caller first: it has given the ones before up.
+  std::ranges::sort(waiting, std::ranges::greater(),
+                    [this](uint64_t id) { return connections.at(id)->hello.attempt; });
   for (const uint64_t id : waiting) {
     Connection& connection = *connections.at(id);
     if (Assembly* assembly = AssemblyOf(connection)) {
@@ -82,12 +122,16 @@ void Context::Impl::MatchWaiting(AssemblyKey key) {
   }
 }
 
-void Context::Impl::DialPeer(const Assembly& assembly, Channel channel, int peer) {
+void Context::Impl::DialPeer(Assembly& assembly, Channel channel, int peer) {
   const RosterEntry* entry = assembly.roster.AtRank(peer);
   ELASTIC_CHECK(entry != nullptr);
+  Edge& edge = assembly.edges[static_cast<size_t>(peer)];
   StatusOr<UniqueFd> socket = Dial(entry->data);
-  Connection& connection =
-      Add(socket.ok() ? std::move(*socket) : UniqueFd(), Connection::State::kDialling, EPOLLOUT);
+  if (!socket.ok()) {
+    const bool there = socket.error().code() == StatusCode::kUnavailable;
+    return TellFailure(assembly, peer, socket.status(), there ? Blame::kPeer : Blame::kNobody);
+  }
+  Connection& connection = Add(std::move(*socket), Connection::State::kDialling, EPOLLOUT);
   connection.rank = peer;
   connection.hello = {.purpose = Purpose::kEdge,
                       .channel = channel,
@@ -95,12 +139,10 @@ void Context::Impl::DialPeer(const Assembly& assembly, Channel channel, int peer
                       .job_nonce = options.job_nonce,
                       .generation = assembly.roster.id,
                       .from = options.self,
-                      .to = entry->incarnation};
+                      .to = entry->incarnation,
+                      .attempt = edge.attempt++};
   connection.deadline = Now() + options.limits.dial;
-  if (!socket.ok()) {
-    FailEdge(connection, socket.status(), socket.error().code() == StatusCode::kUnavailable);
-    Drop(connection.id);
-  }
+  edge.dialled = connection.id;
 }
 
 void Context::Impl::SendHello(Connection& connection) {
@@ -151,15 +193,11 @@ void Context::Impl::EdgeReply(Connection& connection, const Reply& reply) {
   ELASTIC_CHECK(assembly != nullptr);
   switch (reply.verdict) {
     case ReplyVerdict::kAccepted: return EdgeUp(connection, *assembly);
-    case ReplyVerdict::kWrongJob:
-    case ReplyVerdict::kWrongPeer:  // somebody else has its address: the worker is gone
-      FailEdge(connection, UnavailableError(std::string(Describe(reply.verdict))), true);
-      break;
     case ReplyVerdict::kOverThere:  // it knows better than we do: nobody's fault
-      FailEdge(connection, AbortedError(std::string(Describe(reply.verdict))), false);
+      FailEdge(connection, AbortedError(std::string(Describe(reply.verdict))), Blame::kNobody);
       break;
-    default:
-      FailEdge(connection, ResourceExhaustedError(std::string(Describe(reply.verdict))), false);
+    default:  // somebody else has its address, so it is gone; or it cannot take this connection
+      FailEdge(connection, UnavailableError(std::string(Describe(reply.verdict))), Blame::kPeer);
       break;
   }
   Drop(connection.id);
@@ -177,25 +215,26 @@ void Context::Impl::MatchHello(Connection& connection, Assembly& assembly) {
   if (hello.generation != assembly.roster.id) {
     return Refuse(connection, ReplyVerdict::kOverThere);
   }
-  const RosterEntry* from = assembly.roster.Find(hello.from);
-  const std::vector<int> peers =
-      EdgePeers({.rank = assembly.rank, .size = assembly.roster.size()}, kFullMeshMax);
-  if (from == nullptr || from->rank >= assembly.rank ||
-      !std::ranges::binary_search(peers, from->rank)) {
+  const RosterEntry* from = ExpectedCaller(assembly, hello.from);
+  if (from == nullptr) {
     return Refuse(connection, ReplyVerdict::kWrongPeer);
   }
+  Edge& edge = assembly.edges[static_cast<size_t>(from->rank)];
+  if (hello.attempt < edge.attempt) {
+    return Drop(connection.id);  // overtaken by a newer one of the same caller
+  }
+  edge.attempt = hello.attempt;
   connection.rank = from->rank;
-  uint64_t& up = assembly.up[static_cast<size_t>(from->rank)];
-  if (up != 0) {  // it dialled again, so it has given the first one up
-    Drop(up);
-    up = 0;
+  if (edge.up != 0) {  // it dialled again, so it has given the first one up
+    Drop(std::exchange(edge.up, 0));
     ++assembly.missing;
   }
   const ReplyBytes reply = Encode(Reply{.verdict = ReplyVerdict::kAccepted});
   const ssize_t sent =
       send(connection.socket.get(), reply.data(), reply.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(reply.size())) {
-    FailEdge(connection, UnavailableError("it hung up before the answer"), true);
+    edge.broke = true;
+    FailEdge(connection, UnavailableError("it hung up before the answer"), Blame::kPeer);
     return Drop(connection.id);
   }
   EdgeUp(connection, assembly);
@@ -206,57 +245,63 @@ void Context::Impl::EdgeUp(Connection& connection, Assembly& assembly) {
   connection.deadline.reset();
   // Not for input: a peer whose mesh is complete may send at once, and that is not for us.
   Watch(connection, EPOLLRDHUP);
-  assembly.up[static_cast<size_t>(connection.rank)] = connection.id;
+  Edge& edge = assembly.edges[static_cast<size_t>(connection.rank)];
+  edge.up = connection.id;
+  edge.dialled = 0;
+  edge.broke = false;
   --assembly.missing;
-  if (assembly.missing == 0 && assembly.done) {
+  if (assembly.missing == 0) {
     Finish({connection.hello.generation.number, connection.hello.channel});
   }
 }
 
-void Context::Impl::Finish(AssemblyKey key) {
-  const auto found = assemblies.find(key);
-  Assembly assembly = std::move(found->second);
-  assemblies.erase(found);
-  handed_out.insert(key);
-  Mesh::Options made{.generation = assembly.roster.id,
-                     .channel = key.second,
-                     .rank = assembly.rank,
-                     .edges = {},
-                     .scratch = scratch};
-  for (int rank = 0; rank < assembly.roster.size(); ++rank) {
-    MeshEdge edge;
-    edge.peer = assembly.roster.AtRank(rank)->incarnation;
-    if (const uint64_t id = assembly.up[static_cast<size_t>(rank)]; id != 0) {
-      Connection& connection = *connections.at(id);
-      epoll_ctl(epoll.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
-      edge.socket = std::move(connection.socket);
-      connections.erase(id);
-    }
-    made.edges.push_back(std::move(edge));
-  }
-  // std::function must be copyable, a mesh is not; nobody else keeps the pointer.
-  auto mesh = std::make_shared<std::unique_ptr<Mesh>>(std::make_unique<Mesh>(std::move(made)));
-  Call(key.first, [done = std::move(assembly.done), mesh] { done(std::move(*mesh)); });
-}
-
-// The first failure of a mesh is told; what stands stays open until Cancel. Closing it here would
-// look to the healthy peers as if this process had died, and they would accuse it (P18).
-void Context::Impl::FailEdge(const Connection& connection, Status status, bool peer_at_fault) {
+// What failed will not be up by itself: the connection is no edge any more, and its end is told.
+void Context::Impl::FailEdge(const Connection& connection, const Status& status, Blame blame) {
   Assembly* assembly = AssemblyOf(connection);
-  if (assembly == nullptr || !assembly->done) {
+  if (assembly == nullptr) {
     return;
   }
-  const RosterEntry* entry = assembly->roster.AtRank(connection.rank);
+  Edge& edge = assembly->edges[static_cast<size_t>(connection.rank)];
+  if (edge.up == connection.id) {
+    edge.up = 0;
+    edge.broke = true;
+    ++assembly->missing;
+  } else if (edge.dialled == connection.id) {
+    edge.dialled = 0;
+  }
+  TellFailure(*assembly, connection.rank, status, blame);
+}
+
+// Only the first failure of a mesh is told until its owner wants another try; what stands stays
+// open until Cancel. Closing it here would look to the healthy peers as if this process had died,
+// and they would accuse it (P18).
+void Context::Impl::TellFailure(Assembly& assembly, int rank, const Status& status, Blame blame) {
+  if (std::exchange(assembly.failed, true)) {
+    return;
+  }
+  const RosterEntry* entry = assembly.roster.AtRank(rank);
   ELASTIC_CHECK(entry != nullptr);
-  Failure failure{.status = Status(status.code(),
-                                   StrCat("no connection to ", Name(*entry), " for generation ",
-                                          ToString(assembly->roster.id), ": ", status.message())),
-                  .peer = std::nullopt};
-  if (peer_at_fault) {
+  Failure failure{
+      .status = Status(status.code(), StrCat("no connection to ", Name(*entry), " for generation ",
+                                             ToString(assembly.roster.id), ": ", status.message())),
+      .peer = std::nullopt};
+  if (blame == Blame::kPeer) {
     failure.peer = entry->incarnation;
   }
-  Call(assembly->roster.id.number,
-       [done = std::exchange(assembly->done, nullptr), failure] { done(tl::unexpected(failure)); });
+  Call(assembly.roster.id.number,
+       [done = assembly.done, failure] { done(tl::unexpected(failure)); });
+}
+
+// Callers wait in the listener's queue, and nothing shows to which mesh they belong.
+void Context::Impl::FailAccepting(const Status& status) {
+  for (auto& [key, assembly] : assemblies) {
+    for (int rank = 0; rank < assembly.rank; ++rank) {
+      if (IsPeer(assembly, rank) && assembly.edges[static_cast<size_t>(rank)].up == 0) {
+        TellFailure(assembly, rank, status, Blame::kNobody);
+        break;
+      }
+    }
+  }
 }
 
 }  // namespace elastic::internal

@@ -3,7 +3,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "collectives/limits.h"
@@ -50,13 +49,23 @@ struct Connection {
 };
 
 struct Context::Impl {
+  // One edge of a mesh. The lower rank dials it again when it fails, the higher one waits for that.
+  struct Edge {
+    uint64_t up = 0;       // the connection; 0: none
+    uint64_t dialled = 0;  // the one on its way to be up
+    // Dialled: of the next hello. Accepted: of the newest one. An older hello may be overtaken by a
+    // newer one, and its caller has given it up.
+    uint32_t attempt = 0;
+    bool broke = false;  // accepted, and ended since
+  };
   // A mesh in the making.
   struct Assembly {
     Roster roster;
     int rank = 0;
-    std::vector<uint64_t> up;  // connection per rank, 0: none
+    std::vector<Edge> edges;  // per rank
     int missing = 0;
-    MeshDone done;  // empty once it was called
+    bool failed = false;  // `done` was told so; what fails until the next try is not told
+    MeshDone done;
   };
   using AssemblyKey = std::pair<GenerationNumber, Channel>;
 
@@ -95,16 +104,26 @@ struct Context::Impl {
 
   // context_edges.cc: meshes
   void Connect(const Roster& roster, Channel channel, MeshDone done);
-  void DialPeer(const Assembly& assembly, Channel channel, int peer);
+  void RetryEdges(GenerationNumber number);
+  void DialPeer(Assembly& assembly, Channel channel, int peer);
   void SendHello(Connection& connection);
   void ReadReply(Connection& connection);
   void EdgeReply(Connection& connection, const Reply& reply);
   void MatchWaiting(AssemblyKey key);
   void MatchHello(Connection& connection, Assembly& assembly);
   void EdgeUp(Connection& connection, Assembly& assembly);
-  void Finish(AssemblyKey key);
-  void FailEdge(const Connection& connection, Status status, bool peer_at_fault);
+  enum class Blame : uint8_t { kPeer, kNobody };
+  void FailEdge(const Connection& connection, const Status& status, Blame blame);
+  void TellFailure(Assembly& assembly, int rank, const Status& status, Blame blame);
+  void FailAccepting(const Status& status);
   Assembly* AssemblyOf(const Connection& connection);
+  static bool IsPeer(const Assembly& assembly, int rank);
+  static const RosterEntry* ExpectedCaller(const Assembly& assembly, WorkerIncarnation from);
+
+  // context_meshes.cc: handing meshes out, and taking them back
+  void Finish(AssemblyKey key);
+  UniqueFd HandOut(uint64_t id, AssemblyKey key);
+  Assembly* Reclaim(AssemblyKey key);
 
   // context_serve.cc: giving state
   void AskSource(Connection& connection);
@@ -130,10 +149,13 @@ struct Context::Impl {
   std::map<uint64_t, std::unique_ptr<Connection>> connections;
   uint64_t next_id = 1;
   std::map<AssemblyKey, Assembly> assemblies;
-  std::set<AssemblyKey> handed_out;
+  std::map<AssemblyKey, Assembly> handed_out;  // their connections are the owners' of the meshes
+  std::map<uint64_t, AssemblyKey> watched;     // connections of those, for their end
+  std::vector<AssemblyKey> broken;             // of those, seen in this Progress
   std::optional<Fetching> fetching;
   GenerationNumber cancelled;
   std::optional<Instant> accept_again;  // out of descriptors: not before
+  bool told_of_shortage = false;        // until a connection is accepted again
   std::deque<std::pair<GenerationNumber, std::function<void()>>> calls;
 };
 

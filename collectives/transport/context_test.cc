@@ -133,7 +133,7 @@ TEST_CASE("AHelloOfAnotherJobNonceIncarnationOrGenerationIsRefused") {
   Caller again(context);
   again.Say(HelloTo(roster, 0, 1));
   Settle(context);
-  CHECK(again.Verdict() == ReplyVerdict::kOverThere);
+  CHECK(again.Verdict() == ReplyVerdict::kInUse);
 }
 
 TEST_CASE("BytesThatAreNoHelloAreClosedWithoutAnAnswer") {

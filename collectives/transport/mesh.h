@@ -34,9 +34,11 @@ class Mesh {
   int size() const { return static_cast<int>(options_.edges.size()); }
   const MeshEdge& edge(int rank) const { return options_.edges[static_cast<size_t>(rank)]; }
   ScratchPool& scratch() const { return *options_.scratch; }
+  // Takes a connection out, for a mesh that was not used and is being made anew.
+  UniqueFd Release(int rank) { return std::move(options_.edges[static_cast<size_t>(rank)].socket); }
 
  private:
-  const Options options_;
+  Options options_;
 };
 
 }  // namespace elastic::internal

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -64,13 +65,36 @@ StatusOr<UniqueFd> NewSocket(const SocketAddress& address) {
   UniqueFd socket_fd(
       socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket_fd.valid()) {
-    return ErrnoError(errno, "cannot make a socket for a data connection");
+    const int error = errno;
+    constexpr char kWhat[] = "cannot make a socket for a data connection";
+    RETURN_IF_ERROR(ShortageOf(error, kWhat));
+    return ErrnoError(error, kWhat);
   }
   Tune(socket_fd.get());
   return socket_fd;
 }
 
 }  // namespace
+
+Status ShortageOf(int error, const std::string& what) {
+  const std::string begin = what + ": " + std::strerror(error);
+  rlimit limit{};
+  switch (error) {
+    case EMFILE:
+      getrlimit(RLIMIT_NOFILE, &limit);
+      return ResourceExhaustedError(begin + "; this process may have " +
+                                    std::to_string(limit.rlim_cur) +
+                                    ": raise the limit (ulimit -n)");
+    case ENFILE:
+      return ResourceExhaustedError(begin + ": raise the limit of this host (sysctl fs.file-max)");
+    case EADDRNOTAVAIL:
+      return ResourceExhaustedError(
+          begin + ": no local port is free (sysctl net.ipv4.ip_local_port_range)");
+    case ENOBUFS:
+    case ENOMEM: return ResourceExhaustedError(begin + ": free memory on this host");
+    default: return OkStatus();
+  }
+}
 
 StatusOr<Listener> Listen(const std::string& address) {
   std::optional<SocketAddress> parsed = Parse({.address = address, .port = 0});
@@ -100,7 +124,13 @@ StatusOr<UniqueFd> Dial(const Endpoint& to) {
   }
   ASSIGN_OR_RETURN(UniqueFd socket_fd, NewSocket(*address));
   if (connect(socket_fd.get(), address->get(), address->bytes) != 0 && errno != EINPROGRESS) {
-    return UnavailableError("cannot connect to " + ToString(to) + ": " + std::strerror(errno));
+    const int error = errno;
+    const std::string what = "cannot connect to " + ToString(to);
+    RETURN_IF_ERROR(ShortageOf(error, what));
+    if (error == EACCES || error == EPERM) {  // a rule of this host forbids it
+      return ErrnoError(error, what);
+    }
+    return UnavailableError(what + ": " + std::strerror(error));
   }
   return socket_fd;
 }

@@ -18,10 +18,14 @@ struct Listener {
 };
 // Errors: INVALID_ARGUMENT if `address` is no numeric address; else as the kernel says.
 StatusOr<Listener> Listen(const std::string& address);
-// Begins to connect; writable when that has ended, see DialResult.
+// Begins to connect; writable when that has ended, see DialResult. Errors: UNAVAILABLE when the
+// other end or the way to it is to blame, anything else when this end is.
 StatusOr<UniqueFd> Dial(const Endpoint& to);
 // OK if the connection stands; else why not.
 Status DialResult(int socket);
+// OK if `error` (an errno) is no shortage of this process or host; else RESOURCE_EXHAUSTED with
+// what there is too little of and the knob for it.
+Status ShortageOf(int error, const std::string& what);
 // Invalid if nobody is waiting (or the one who was has gone).
 UniqueFd Accept(int listener);
 

@@ -16,7 +16,8 @@ constexpr uint32_t kHelloMagic = 0x31484345;  // "ECH1"
 constexpr uint32_t kReplyMagic = 0x31524345;  // "ECR1"
 constexpr uint16_t kVersion = 1;
 constexpr size_t kJobIdOffset = 53;
-static_assert(kJobIdOffset + kJobIdBytesMax <= kHelloBytes);
+constexpr size_t kAttemptOffset = kJobIdOffset + kJobIdBytesMax;
+static_assert(kAttemptOffset + sizeof(uint32_t) <= kHelloBytes);
 
 template <class Bytes, class T>
 void Put(Bytes& bytes, size_t offset, const T& value) {
@@ -59,6 +60,7 @@ HelloBytes Encode(const Hello& hello) {
   PutWorker(bytes, 44, hello.to);
   Put(bytes, 52, static_cast<uint8_t>(hello.job_id.size()));
   std::memcpy(bytes.data() + kJobIdOffset, hello.job_id.data(), hello.job_id.size());
+  Put(bytes, kAttemptOffset, hello.attempt);
   return bytes;
 }
 
@@ -84,6 +86,7 @@ std::optional<Hello> DecodeHello(const HelloBytes& bytes) {
   hello.from = GetWorker(bytes, 36);
   hello.to = GetWorker(bytes, 44);
   hello.job_id.assign(reinterpret_cast<const char*>(bytes.data()) + kJobIdOffset, id_bytes);
+  hello.attempt = Get<uint32_t>(bytes, kAttemptOffset);
   return hello;
 }
 
@@ -96,6 +99,7 @@ std::string_view Describe(ReplyVerdict verdict) {
     case ReplyVerdict::kOverThere: return "that generation is over there";
     case ReplyVerdict::kNoState: return "it does not hold that state";
     case ReplyVerdict::kTooMany: return "too many connections wait there";
+    case ReplyVerdict::kInUse: return "that connection was made before and is in use there";
   }
   return "unknown verdict";
 }
@@ -116,7 +120,7 @@ std::optional<Reply> DecodeReply(const ReplyBytes& bytes) {
   const auto verdict = Get<uint8_t>(bytes, 4);
   if (Get<uint32_t>(bytes, 0) != kReplyMagic ||
       verdict < static_cast<uint8_t>(ReplyVerdict::kAccepted) ||
-      verdict > static_cast<uint8_t>(ReplyVerdict::kTooMany)) {
+      verdict > static_cast<uint8_t>(ReplyVerdict::kInUse)) {
     return std::nullopt;
   }
   Reply reply;

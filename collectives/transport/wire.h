@@ -28,7 +28,8 @@ namespace elastic::internal {
 //    44     8   to (edges), or whose state is wanted (fetch): agent incarnation, counter
 //    52     1   bytes of the job id
 //    53    64   job id, zero-filled
-//   117    27   0
+//   117     4   attempt: how often the caller has dialled this edge before
+//   121    23   0
 enum class Purpose : uint8_t { kEdge = 1, kFetch = 2 };
 
 struct Hello {
@@ -39,6 +40,7 @@ struct Hello {
   GenerationId generation;
   WorkerIncarnation from;
   WorkerIncarnation to;
+  uint32_t attempt = 0;
 };
 inline constexpr size_t kHelloBytes = 144;
 using HelloBytes = std::array<std::byte, kHelloBytes>;
@@ -55,6 +57,7 @@ enum class ReplyVerdict : uint8_t {
   kOverThere = 5,  // that generation is over or another one here
   kNoState = 6,    // fetch: nothing to serve
   kTooMany = 7,    // a limit of waiting hellos was reached
+  kInUse = 8,      // edge: it stood, and the other side has used its mesh since
 };
 std::string_view Describe(ReplyVerdict verdict);
 

@@ -32,6 +32,13 @@ inline constexpr Duration kRestartDelayFirst = std::chrono::seconds(1);
 inline constexpr Duration kRestartDelayMax = std::chrono::seconds(60);
 inline constexpr Duration kBrokenLinkWindow = std::chrono::seconds(10);
 
+// A failed edge is made anew after this pause, doubled from failure to failure. Inside a generation
+// the others wait for this worker, so it stops after so many failures and accuses or gives up
+// (P18).
+inline constexpr Duration kEdgeRetryDelayFirst = std::chrono::milliseconds(500);
+inline constexpr Duration kEdgeRetryDelayMax = std::chrono::seconds(8);
+inline constexpr int kEdgeTriesMax = 3;
+
 // Defaults of flags.
 inline constexpr Duration kHeartbeatTimeoutDefault = std::chrono::seconds(3);
 inline constexpr Duration kElasticTimeoutDefault = std::chrono::seconds(600);

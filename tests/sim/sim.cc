@@ -145,6 +145,7 @@ void Sim::Heal() {
       process.paused = false;
       DrainBacklog(process);
     }
+    process.no_dial_until = process.no_answer_until = {};
   }
   if (server_.paused) {
     server_.paused = false;

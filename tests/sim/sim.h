@@ -46,6 +46,8 @@ enum class Fault : uint8_t {
   kServerRestart,
   kServerPause,
   kEdgeReset,
+  kDialFails,  // for want of descriptors, for a while
+  kNoAnswer,   // to those who dial, for a while
   kCount,
 };
 
@@ -64,6 +66,15 @@ struct Request {  // for state, kept by a holder
   WorkerIncarnation asker;
   uint64_t token = 0;
   GenerationId generation;
+};
+
+// A process's way to the edges of one generation.
+struct Links {
+  std::set<WorkerIncarnation> dialled;  // the hello is there, or the edge stands
+  std::set<WorkerIncarnation> broke;    // before it was used
+  bool failed = false;                  // told, and not tried again since
+  bool failed_once = false;
+  uint64_t retry = 0;  // token of the newest
 };
 
 struct Process {
@@ -88,7 +99,9 @@ struct Process {
   std::set<GenerationNumber> synced;
 
   std::set<GenerationNumber> connected, told_up;
-  std::map<GenerationNumber, std::set<WorkerIncarnation>> edges;
+  std::map<GenerationNumber, std::map<WorkerIncarnation, uint64_t>> edges;  // token of the link
+  std::map<GenerationNumber, Links> links;
+  Instant no_dial_until{}, no_answer_until{};
   std::map<GenerationNumber, std::map<uint32_t, std::map<WorkerIncarnation, uint32_t>>> heard;
   std::map<GenerationNumber, uint32_t> begun, awaited;
   GenerationId awaiting;
@@ -210,12 +223,21 @@ class Sim {
   void CloseCall(Process& process, const GenerationId& generation);
   void RunReturned(Process& process, bool left);
 
-  // sim_data.cc
+  // sim_edges.cc
   void Connect(Process& process, const Roster& roster);
-  void LinkEdge(Process& a, Process& b, const GenerationId& generation);
+  void DialEdges(Process& process, const Roster& roster);
+  void LinkEdge(Process& caller, Process& called, const GenerationId& generation);
   void TellUp(Process& process, const Roster& roster);
+  void BreakEdge(Process& process, WorkerIncarnation peer, GenerationNumber number, uint64_t link);
+  void FailEdge(Process& process, const GenerationId& generation,
+                std::optional<WorkerIncarnation> peer);
+  void RetryEdges(Process& process, const worker_action::RetryEdges& retry);
+  void EndEdges(const Process& process, GenerationNumber up_to);
+  // What that process is called in a generation that has it.
+  WorkerIncarnation NameIn(GenerationNumber number, WorkerIncarnation process) const;
+
+  // sim_data.cc
   void Disconnect(Process& process, GenerationNumber up_to);
-  void BreakEdge(Process& process, WorkerIncarnation peer, GenerationNumber generation);
   void BeginAgreement(Process& process, const worker_action::BeginAgreement& begin);
   void CheckAgreement(Process& process);
   void Fetch(Process& process, const worker_action::Fetch& fetch);

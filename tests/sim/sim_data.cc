@@ -1,70 +1,17 @@
-// The data plane: edges of a generation, the 8-byte agreement, fetches of state.
+// The data plane: the 8-byte agreement, fetches of state. Edges: sim_edges.cc.
 #include <algorithm>
 
 #include "tests/sim/sim.h"
 
 namespace elastic::internal::sim {
 
-void Sim::Connect(Process& process, const Roster& roster) {
-  process.connected.insert(roster.id.number);
-  for (const RosterEntry& entry : roster.entries) {
-    if (entry.role != Role::kWorker || ProcessOf(entry.incarnation) == process.id) {
-      continue;
-    }
-    Process* peer = Find(entry.incarnation);
-    if (peer != nullptr && peer->alive) {
-      if (peer->connected.contains(roster.id.number)) {
-        LinkEdge(process, *peer, roster.id);
-      }
-      continue;
-    }
-    // Only the lower rank dials, and sees the refusal.
-    const RosterEntry* own = EntryOf(roster, process.id);
-    if (own != nullptr && own->rank < entry.rank) {
-      ToProcess(process.id, Between(100, 3000),
-                [this, id = roster.id, peer = entry.incarnation](Process& at) {
-                  Feed(at, worker_event::PeerBroken{id, peer});
-                });
-    }
-  }
-  TellUp(process, roster);
-}
-
-void Sim::LinkEdge(Process& a, Process& b, const GenerationId& generation) {
-  const GenerationNumber number = generation.number;
-  const auto link = [&](Process& one, const Process& other) {
-    one.edges[number].insert(other.id);
-    ToProcess(one.id, Between(50, 3000), [this, number](Process& at) {
-      if (const Roster* roster = ghost_.Find(number)) {
-        TellUp(at, *roster);
-      }
-    });
-  };
-  link(a, b);
-  link(b, a);
-}
-
-void Sim::TellUp(Process& process, const Roster& roster) {
-  const GenerationNumber number = roster.id.number;
-  const bool up = static_cast<int>(process.edges[number].size()) == roster.size() - 1;
-  if (up && process.connected.contains(number) && process.told_up.insert(number).second) {
-    ToProcess(process.id, Between(10, 500), [this, id = roster.id](Process& at) {
-      if (at.connected.contains(id.number)) {
-        Feed(at, worker_event::EdgesUp{id});
-      }
-    });
-  }
-}
-
 void Sim::Disconnect(Process& process, GenerationNumber up_to) {
+  EndEdges(process, up_to);
   for (auto at = process.connected.begin(); at != process.connected.end() && *at <= up_to;) {
     const GenerationNumber number = *at;
-    for (const WorkerIncarnation peer : process.edges[number]) {
-      ToProcess(peer, Between(50, 2000),
-                [this, id = process.id, number](Process& other) { BreakEdge(other, id, number); });
-    }
     process.edges.erase(number);
     process.heard.erase(number);
+    process.links.erase(number);
     at = process.connected.erase(at);
   }
   if (process.fetch_generation.valid() && process.fetch_generation.number <= up_to) {
@@ -81,15 +28,6 @@ void Sim::Disconnect(Process& process, GenerationNumber up_to) {
                 [&](const Request& request) { return request.generation.number <= up_to; });
 }
 
-void Sim::BreakEdge(Process& process, WorkerIncarnation peer, GenerationNumber number) {
-  const auto found = process.edges.find(number);
-  const Roster* roster = ghost_.Find(number);
-  if (found != process.edges.end() && found->second.erase(peer) > 0 && roster != nullptr) {
-    const RosterEntry* entry = EntryOf(*roster, peer);
-    Feed(process, worker_event::PeerBroken{roster->id, entry->incarnation});
-  }
-}
-
 void Sim::BeginAgreement(Process& process, const worker_action::BeginAgreement& begin) {
   const GenerationNumber number = begin.generation.number;
   const uint32_t round = ++process.begun[number];
@@ -103,7 +41,7 @@ void Sim::BeginAgreement(Process& process, const worker_action::BeginAgreement& 
         });
   };
   process.heard[number][round][process.id] = begin.prepared_id;
-  for (const WorkerIncarnation peer : process.edges[number]) {
+  for (const auto& [peer, link] : process.edges[number]) {
     tell(peer, Between(20, 3000));
   }
 }

@@ -8,8 +8,9 @@ namespace elastic::internal::sim {
 namespace {
 
 constexpr const char* kFaultNames[] = {
-    "worker crash", "worker stop", "agent crash",    "agent pause",  "host lost", "cut up",
-    "cut down",     "cut both",    "server restart", "server pause", "edge reset"};
+    "worker crash", "worker stop", "agent crash", "agent pause",    "host lost",
+    "cut up",       "cut down",    "cut both",    "server restart", "server pause",
+    "edge reset",   "dial fails",  "no answer"};
 static_assert(std::size(kFaultNames) == static_cast<size_t>(Fault::kCount));
 
 }  // namespace
@@ -61,11 +62,12 @@ void Sim::StopWorker(Process& process) {
 void Sim::ResetEdges(Process& process) {
   for (auto& [number, peers] : process.edges) {
     if (!peers.empty() && rng_.Chance(1, 2)) {
-      const WorkerIncarnation a = process.id, b = *peers.begin();
+      const WorkerIncarnation a = process.id, b = peers.begin()->first;
       for (const auto& [at, peer] : {std::pair{a, b}, std::pair{b, a}}) {
-        ToProcess(at, Between(10, 2000), [this, peer = peer, number = number](Process& one) {
-          BreakEdge(one, peer, number);
-        });
+        ToProcess(at, Between(10, 2000),
+                  [this, peer = peer, number = number, link = peers.begin()->second](Process& one) {
+                    BreakEdge(one, peer, number, link);
+                  });
       }
     }
   }
@@ -98,8 +100,9 @@ void Sim::Inject(Fault fault) {
       server_.core ? std::to_string(static_cast<int>(server_.core->View(now_).state)) : "down";
   Process* process = PickProcess();
   const std::optional<int> host = PickHost();
-  const bool on_worker =
-      fault == Fault::kWorkerCrash || fault == Fault::kWorkerStop || fault == Fault::kEdgeReset;
+  const bool on_worker = fault == Fault::kWorkerCrash || fault == Fault::kWorkerStop ||
+                         fault == Fault::kEdgeReset || fault == Fault::kDialFails ||
+                         fault == Fault::kNoAnswer;
   const bool on_server = fault == Fault::kServerRestart || fault == Fault::kServerPause;
   if (on_worker ? process == nullptr : on_server ? !server_.core : !host) {
     return;
@@ -119,6 +122,8 @@ void Sim::Inject(Fault fault) {
     case Fault::kWorkerCrash: Die(*process, {true, 9}); return;
     case Fault::kWorkerStop: StopWorker(*process); return;
     case Fault::kEdgeReset: ResetEdges(*process); return;
+    case Fault::kDialFails: process->no_dial_until = now_ + length; return;
+    case Fault::kNoAnswer: process->no_answer_until = now_ + length; return;
     case Fault::kAgentCrash: EndAgentProcess(*host, false); return;
     case Fault::kHostLost: EndAgentProcess(*host, true); return;
     case Fault::kAgentPause: PauseAgent(*host, length); return;

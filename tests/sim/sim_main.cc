@@ -63,6 +63,8 @@ constexpr const char* kMustCover[] = {"successor",
                                       "copy served",
                                       "accusation",
                                       "exchange lost a race",
+                                      "edges stand after a failure",
+                                      "edge failed, nobody to blame",
                                       "agreement differs",
                                       "killed by guardian"};
 

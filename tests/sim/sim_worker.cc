@@ -75,13 +75,7 @@ void Sim::Die(Process& process, ExitStatus status, bool silent) {
   process.backlog.clear();
   const WorkerIncarnation id = process.id;
   if (!silent) {
-    for (const auto& [generation, peers] : process.edges) {
-      for (const WorkerIncarnation peer : peers) {
-        ToProcess(peer, Between(50, 2000), [this, id, generation = generation](Process& other) {
-          BreakEdge(other, id, generation);
-        });
-      }
-    }
+    EndEdges(process, GenerationNumber{UINT32_MAX});
     for (const auto& [other, asker] : processes_) {
       if (asker.fetch_generation.valid() && ProcessOf(asker.fetch_holder.incarnation) == id &&
           asker.fetch_holder.role == Role::kWorker) {
@@ -261,6 +255,8 @@ void Sim::CompareExchange(Process& process, const worker_action::Cas& cas) {
 void Sim::Carry(Process& process, const WorkerAction& action) {
   if (const auto* connect = std::get_if<worker_action::Connect>(&action)) {
     Connect(process, connect->roster);
+  } else if (const auto* retry = std::get_if<worker_action::RetryEdges>(&action)) {
+    RetryEdges(process, *retry);
   } else if (const auto* disconnect = std::get_if<worker_action::Disconnect>(&action)) {
     Disconnect(process, disconnect->up_to);
   } else if (const auto* fetch = std::get_if<worker_action::Fetch>(&action)) {
@@ -306,7 +302,9 @@ void Sim::Carry(Process& process, const WorkerAction& action) {
     RunReturned(process, run->left);
   } else if (const auto* fatal = std::get_if<worker_action::Fatal>(&action)) {
     Trace("  fatal: ", fatal->message);
-    if (fatal->message.find("holders gave the state") == std::string::npos) {
+    const bool edges = fatal->message.starts_with("this worker gives up");
+    Count(edges ? "gives up for want of edges" : "gives up for want of state");
+    if (!edges && fatal->message.find("holders gave the state") == std::string::npos) {
       Violate("G15 worker " + ToString(process.id) + ": " + fatal->message);
     }
     Die(process, {false, 1});

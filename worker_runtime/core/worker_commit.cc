@@ -26,8 +26,7 @@ void WorkerCore::State::On(const worker_event::Agreed& event) {
     const GenerationNumber before{event.generation.number.value - 1};
     old_connections = false;
     Emit(worker_action::Disconnect{before});
-    std::erase_if(connecting, [&](GenerationNumber number) { return number <= before; });
-    std::erase_if(edges_up, [&](GenerationNumber number) { return number <= before; });
+    ForgetEdges(before);
   }
   boundary = event.smallest == event.largest ? event.smallest : 0;
   if (boundary != 0 && boundary != contributed) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rendezvous/base/report.h"
+#include "rendezvous/base/time.h"
 
 namespace elastic::internal {
 
@@ -31,10 +32,22 @@ struct WordSeen {
 struct EdgesUp {
   GenerationId generation;
 };  // all connections of that roster stand
+// They stand no longer: one broke, unused, or is being made anew from the other side.
+struct EdgesLost {
+  GenerationId generation;
+};
+// An edge of a mesh that nobody here has used did not come up, or broke. What stands is kept.
+struct EdgesFailed {
+  GenerationId generation;
+  std::optional<WorkerIncarnation> peer;  // at the other end, if it may be at fault
+  bool over_there = false;                // it says that the generation is over: nobody's fault
+  std::string what;                       // for people: which edge, the cause, the knob for it
+};
+// A connection in use ended or was reset.
 struct PeerBroken {
   GenerationId generation;
   WorkerIncarnation peer;
-};  // reset, refused or EOF
+};
 // The holder answered the fetch: it is in `generation` (for a prepared one: passed the boundary)
 // and offers `state`, which is the resume version.
 struct StateOffered {
@@ -45,6 +58,11 @@ struct StateTaken {
   GenerationId generation;
   Held state;
 };  // received, verified, held on the page
+// The accepted transfer was ended before it had filled the memory, which the program wants back: to
+// be asked for again, and no failure of the holder.
+struct TransferStopped {
+  GenerationId generation;
+};
 struct FetchFailed {
   GenerationId generation;
   WorkerIncarnation holder;
@@ -82,16 +100,24 @@ struct OfferedAgain {
 }  // namespace worker_event
 using WorkerEvent =
     std::variant<worker_event::RosterCame, worker_event::WordSeen, worker_event::EdgesUp,
-                 worker_event::PeerBroken, worker_event::StateOffered, worker_event::StateTaken,
-                 worker_event::FetchFailed, worker_event::CommitWanted, worker_event::Agreed,
-                 worker_event::CopyDone, worker_event::FunctionReturned,
-                 worker_event::FinishRecorded, worker_event::LeaveTold, worker_event::OfferedAgain>;
+                 worker_event::EdgesLost, worker_event::EdgesFailed, worker_event::PeerBroken,
+                 worker_event::StateOffered, worker_event::StateTaken,
+                 worker_event::TransferStopped, worker_event::FetchFailed,
+                 worker_event::CommitWanted, worker_event::Agreed, worker_event::CopyDone,
+                 worker_event::FunctionReturned, worker_event::FinishRecorded,
+                 worker_event::LeaveTold, worker_event::OfferedAgain>;
 
 // ---- actions -----------------------------------------------------------------------------------
 namespace worker_action {
 struct Connect {
   Roster roster;
 };  // dial and accept all edges, in parallel
+// After `after`, make the edges of that generation anew which do not stand. A newer one for the
+// same generation replaces it.
+struct RetryEdges {
+  GenerationId generation;
+  Duration after{};
+};
 // Abort and destroy communicators, dials and fetches of generations up to it. Until then their
 // connections stay open, even after Close: a connection closed earlier would look to a peer that is
 // not fenced yet like the loss of this worker.
@@ -155,18 +181,21 @@ struct Close {
 struct RunReturns {
   bool left = false;
 };  // recorded, or told to leave: exit 0
+// For the log.
+struct Warn {
+  std::string message;
+};
 struct Fatal {
   std::string message;
 };  // an error of the program or the protocol
 }  // namespace worker_action
-using WorkerAction =
-    std::variant<worker_action::Connect, worker_action::Disconnect, worker_action::Fetch,
-                 worker_action::AcceptState, worker_action::Cas, worker_action::ReportEntered,
-                 worker_action::ReportAccusation, worker_action::ReportFinished,
-                 worker_action::ReportWordSettled, worker_action::BeginAgreement,
-                 worker_action::AwaitAgreement, worker_action::CopyState,
-                 worker_action::CommitReturns, worker_action::Open, worker_action::Close,
-                 worker_action::RunReturns, worker_action::Fatal>;
+using WorkerAction = std::variant<
+    worker_action::Connect, worker_action::RetryEdges, worker_action::Disconnect,
+    worker_action::Fetch, worker_action::AcceptState, worker_action::Cas,
+    worker_action::ReportEntered, worker_action::ReportAccusation, worker_action::ReportFinished,
+    worker_action::ReportWordSettled, worker_action::BeginAgreement, worker_action::AwaitAgreement,
+    worker_action::CopyState, worker_action::CommitReturns, worker_action::Open,
+    worker_action::Close, worker_action::RunReturns, worker_action::Warn, worker_action::Fatal>;
 using WorkerActions = std::vector<WorkerAction>;
 
 class WorkerCore {

@@ -124,6 +124,12 @@ class Fixture {
     if (const auto* connect = std::get_if<Connect>(&action)) {
       return "connect " + ToString(connect->roster.id.number);
     }
+    if (const auto* retry = std::get_if<RetryEdges>(&action)) {
+      return "retry " + ToString(retry->generation.number) + " in " + FormatDuration(retry->after);
+    }
+    if (const auto* warn = std::get_if<Warn>(&action)) {
+      return "warn " + warn->message;
+    }
     if (const auto* disconnect = std::get_if<Disconnect>(&action)) {
       return "disconnect " + ToString(disconnect->up_to);
     }

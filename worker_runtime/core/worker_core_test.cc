@@ -196,6 +196,11 @@ TEST_CASE("A member behind takes the state from one holder after the other, copi
   SECTION("taken") {
     CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}) == "entered; begin 0; open 2 restored");
   }
+  SECTION("stopped in the middle: the same holder is asked again") {
+    CHECK(worker.Feed(TransferStopped{next.id}) == "fetch 2 from 2.9");
+    CHECK(worker.Feed(TransferStopped{next.id}).empty());
+    CHECK(worker.Feed(StateOffered{next.id, Version(1, 2)}) == "accept");
+  }
   SECTION("a second loss in the middle") {
     CHECK(worker.Fence().empty());
     CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}).empty());
@@ -212,6 +217,25 @@ TEST_CASE("A member behind takes the state from one holder after the other, copi
     }
     CHECK(last.starts_with("fatal none of 2 holders"));
   }
+}
+
+TEST_CASE("An offer that is not what the roster names counts as a failure of its holder (P3)") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Fence();
+  const Roster next =
+      MakeRoster(2, 1, GenerationKind::kInstalled, Version(1, 1),
+                 {{kSelf}, {.id = kPeer, .holds = true}, {.id = kDead, .holds = true}});
+  worker.Feed(RosterCame{next});
+  CHECK(worker.See(Word(2), next.id) == "disconnect 1; fetch 2 from 2.1; connect 2");
+  Held other = Version(1, 1);
+  SECTION("digest") { other.digest = 7; }
+  SECTION("version") { other.version.commits = 2; }
+  const std::string told = worker.Feed(StateOffered{next.id, other});
+  CHECK(told.starts_with("warn state (1, "));
+  CHECK(told.find("of worker 2.1 is not the one") != std::string::npos);
+  CHECK(told.ends_with("; fetch 2 from 2.9"));
+  CHECK(worker.Feed(StateOffered{next.id, Version(1, 1)}) == "accept");
 }
 
 TEST_CASE("Equal versions with other bytes are an error of the program (P3)") {

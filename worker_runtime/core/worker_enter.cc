@@ -32,6 +32,7 @@ void WorkerCore::State::On(const worker_event::EdgesUp& event) {
   const auto found = rosters.find(event.generation.number);
   if (found != rosters.end() && found->second.id == event.generation) {
     edges_up.insert(event.generation.number);
+    edge_tries.erase(event.generation.number);
     Advance();
   }
 }
@@ -94,12 +95,12 @@ void WorkerCore::State::BeginEntering(const Roster& roster) {
   if (roster.kind == GenerationKind::kPrepared) {
     // A newcomer that was told by a holder: its edges and its fetch are under way.
     state_ready = false;
+    HurryEdges(roster.id);
     return;
   }
   const GenerationNumber before{roster.id.number.value - 1};
   Emit(worker_action::Disconnect{before});
-  std::erase_if(connecting, [&](GenerationNumber number) { return number <= before; });
-  std::erase_if(edges_up, [&](GenerationNumber number) { return number <= before; });
+  ForgetEdges(before);
   old_connections = false;
   fetch = {};
   state_ready = true;

@@ -8,6 +8,11 @@ namespace {
 // Each holder is asked this often before the worker gives up and is replaced.
 constexpr size_t kFetchRoundsMax = 3;
 
+// Equal versions have equal bytes (P3); the step is only a label.
+bool SameBytes(const Held& a, const Held& b) {
+  return a.version == b.version && a.digest == b.digest;
+}
+
 }  // namespace
 
 // Starts at another holder for each rank, so that several newcomers do not all ask the same one.
@@ -51,6 +56,13 @@ void WorkerCore::State::FetchNext() {
   Emit(worker_action::Fetch{found->second, fetch.holders[index]});
 }
 
+const RosterEntry& WorkerCore::State::Asked() const {
+  return fetch.holders[(fetch.next + fetch.holders.size() - 1) % fetch.holders.size()];
+}
+
+// What is taken has the digest that was offered, the transport sees to that. So the offer is
+// compared with what the roster names, before a byte is written or the page says that it is held
+// here.
 void WorkerCore::State::On(const worker_event::StateOffered& event) {
   if (!fetch.generation.valid() || event.generation != fetch.generation || fetch.accepted) {
     return;
@@ -61,7 +73,13 @@ void WorkerCore::State::On(const worker_event::StateOffered& event) {
   }
   const Roster& roster = found->second;
   if (word_id == event.generation && !word.fenced) {
-    if (roster.resume.valid() && event.state.version != roster.resume.version) {
+    if (roster.resume.valid() && !SameBytes(event.state, roster.resume)) {
+      Emit(worker_action::Warn{"state " + ToString(event.state.version) + " with digest " +
+                               std::to_string(event.state.digest) + " of worker " +
+                               ToString(Asked().incarnation) + " is not the one that generation " +
+                               ToString(event.generation) +
+                               " resumes from: " + ToString(roster.resume.version) +
+                               " with digest " + std::to_string(roster.resume.digest)});
       ++fetch.failures;
       FetchNext();
       return;
@@ -85,6 +103,15 @@ void WorkerCore::State::On(const worker_event::StateTaken& event) {
   fetch = {};
   state_ready = entering == event.generation;
   Advance();
+}
+
+void WorkerCore::State::On(const worker_event::TransferStopped& event) {
+  const auto found = rosters.find(event.generation.number);
+  if (event.generation != fetch.generation || !fetch.accepted || found == rosters.end()) {
+    return;
+  }
+  fetch.accepted = false;
+  Emit(worker_action::Fetch{found->second, Asked()});
 }
 
 void WorkerCore::State::On(const worker_event::FetchFailed& event) {

@@ -31,6 +31,12 @@ struct FetchState {
   bool accepted = false;
 };
 
+// What has failed of a generation's edges since they stood last, or since it was entered.
+struct EdgeTries {
+  int failures = 0;
+  std::map<std::optional<WorkerIncarnation>, int> by_cause;  // a peer, or this side; inside only
+};
+
 // All of WorkerCore's memory and its transitions; each worker_*.cc file has those of one subject.
 struct WorkerCore::State {
   explicit State(WorkerIncarnation own) : self(own) {}
@@ -39,9 +45,12 @@ struct WorkerCore::State {
   void On(const worker_event::RosterCame& event);
   void On(const worker_event::WordSeen& event);
   void On(const worker_event::EdgesUp& event);
+  void On(const worker_event::EdgesLost& event);
+  void On(const worker_event::EdgesFailed& event);
   void On(const worker_event::PeerBroken& event);
   void On(const worker_event::StateOffered& event);
   void On(const worker_event::StateTaken& event);
+  void On(const worker_event::TransferStopped& event);
   void On(const worker_event::FetchFailed& event);
   void On(const worker_event::CommitWanted& event);
   void On(const worker_event::Agreed& event);
@@ -74,9 +83,15 @@ struct WorkerCore::State {
   void Enter(const Roster& roster);
   void BeginAgreement();
 
+  // worker_edges.cc
+  void GiveUpEdge(const worker_event::EdgesFailed& event);
+  void HurryEdges(const GenerationId& generation);
+  void ForgetEdges(GenerationNumber up_to);
+
   // worker_restore.cc
   void StartFetch(const Roster& roster);
   void FetchNext();
+  const RosterEntry& Asked() const;
 
   // worker_commit.cc
   void EndCommit(bool committed);
@@ -90,6 +105,7 @@ struct WorkerCore::State {
   std::map<GenerationNumber, Roster> rosters;  // of the word's number or later
   std::set<GenerationNumber> connecting;       // Connect was given out, not disconnected since
   std::set<GenerationNumber> edges_up;
+  std::map<GenerationNumber, EdgeTries> edge_tries;
 
   GenerationId entering;  // the word names it, Open not given out yet
   bool state_ready = false;

@@ -97,6 +97,7 @@ void WorkerCore::State::ResolveCrossing(const worker_action::Cas& cas) {
     old_connections = true;
     fetch = {};
     accused.clear();
+    HurryEdges(cas.generation);
     return;
   }
   EndCommit(true);
@@ -113,8 +114,7 @@ void WorkerCore::State::ForgetOldRosters() {
   }
   if (outside && !connecting.empty() && *connecting.begin() <= over) {
     Emit(worker_action::Disconnect{over});
-    std::erase_if(connecting, [&](GenerationNumber number) { return number <= over; });
-    std::erase_if(edges_up, [&](GenerationNumber number) { return number <= over; });
+    ForgetEdges(over);
   }
 }
 

@@ -41,11 +41,15 @@ Status AgentSession::SetUp(const std::string& job_id) {
                                                    .self = self_});
   ASSIGN_OR_RETURN(
       context_,
-      Context::Create({.listen_address = std::string(welcome.listen_address, address_bytes),
-                       .job_id = job_id,
-                       .job_nonce = welcome.job_nonce,
-                       .self = self_,
-                       .source = member_.get()}));
+      Context::Create(
+          {.listen_address = std::string(welcome.listen_address, address_bytes),
+           .job_id = job_id,
+           .job_nonce = welcome.job_nonce,
+           .self = self_,
+           .source = member_.get(),
+           .give_back = [member = member_.get()](const GenerationId& generation, Channel channel) {
+             return member->GiveBackMesh(generation, channel);
+           }}));
   member_->SetDataEndpoint(context_->endpoint());
   thread_ = std::make_unique<RuntimeThread>(RuntimeThread::Parts{.member = *member_,
                                                                  .socket = *socket_,

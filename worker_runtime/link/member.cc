@@ -102,6 +102,7 @@ void Member::Carry(const Action& action) {
     Send(local::MakeFrame(local::FrameKind::kWordSettled));
   } else if constexpr (std::is_same_v<Action, BeginAgreement>) {
     if (const Wires* wires = WiresOf(action.generation); wires != nullptr) {
+      wires_.at(action.generation.number).used = true;
       // A connection that broke shows again, with its peer, where the agreement is awaited.
       const Status begun = wires->runtime->BeginMinPair({action.prepared_id, ~action.prepared_id});
       if (!begun.ok()) {
@@ -128,6 +129,8 @@ void Member::Carry(const Action& action) {
     if (call_ && call_->id == action.generation) {
       call_over_ = true;
     }
+  } else if constexpr (std::is_same_v<Action, Warn>) {
+    LogWarning(action.message);
   } else if constexpr (std::is_same_v<Action, Fatal>) {
     GiveUp(InternalError(action.message));
   } else {
@@ -221,9 +224,28 @@ void Member::MeshCame(const GenerationId& generation, Channel channel, std::uniq
   }
 }
 
-void Member::PeerFailed(const GenerationId& generation, WorkerIncarnation peer) {
+std::unique_ptr<Mesh> Member::GiveBackMesh(const GenerationId& generation, Channel channel) {
   MutexLock lock(mutex_);
-  Feed(worker_event::PeerBroken{generation, peer});
+  const auto found = wires_.find(generation.number);
+  if (found == wires_.end() || found->second.generation != generation || found->second.used) {
+    return nullptr;
+  }
+  Wires& wires = found->second;
+  std::shared_ptr<Communicator>& taken =
+      channel == Channel::kProgram ? wires.program : wires.runtime;
+  if (taken == nullptr) {
+    return nullptr;
+  }
+  Feed(worker_event::EdgesLost{generation});
+  return std::exchange(taken, nullptr)->Dissolve();
+}
+
+void Member::EdgesFailed(const GenerationId& generation, const Context::Failure& failure) {
+  MutexLock lock(mutex_);
+  Feed(worker_event::EdgesFailed{.generation = generation,
+                                 .peer = failure.peer,
+                                 .over_there = failure.status.code() == StatusCode::kAborted,
+                                 .what = failure.status.message()});
 }
 
 void Member::StateOffered(const GenerationId& generation, const Context::Offer& offer) {
@@ -243,13 +265,32 @@ std::optional<std::span<std::byte>> Member::RoomForState() {
                                        memory_->bytes(), ": start the same program on all hosts")));
     return std::nullopt;
   }
+  filling_ = true;
   return memory_->next();
+}
+
+bool Member::TransferMustStop() {
+  MutexLock lock(mutex_);
+  return filling_ && !parked_;
+}
+
+void Member::TransferStopped(const GenerationId& generation) {
+  MutexLock lock(mutex_);
+  filling_ = false;
+  Feed(worker_event::TransferStopped{generation});
+}
+
+void Member::TransferEnded() {
+  MutexLock lock(mutex_);
+  filling_ = false;
+  changed_.notify_all();
 }
 
 void Member::StateCame(const GenerationId& generation, const Held& held) {
   MutexLock lock(mutex_);
   parts_.page.PublishHeld(held, {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
   memory_->Flip();
+  filling_ = false;
   Feed(worker_event::StateTaken{generation, held});
 }
 

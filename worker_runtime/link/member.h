@@ -51,15 +51,22 @@ class Member final : public StateSource {
   void OfferedAgain(WorkerIncarnation self);
   // One of the two meshes of a generation; the second one completes its edges.
   void MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh);
-  void PeerFailed(const GenerationId& generation, WorkerIncarnation peer);
+  // The other way round: gives the mesh back if this worker has not used its generation's edges.
+  std::unique_ptr<Mesh> GiveBackMesh(const GenerationId& generation, Channel channel);
+  void EdgesFailed(const GenerationId& generation, const Context::Failure& failure);
   void StateOffered(const GenerationId& generation, const Context::Offer& offer);
   // Where the offered state goes; none while the program is still in its function, which may write
   // there, or when the sizes differ.
   std::optional<std::span<std::byte>> RoomForState();
   void StateCame(const GenerationId& generation, const Held& held);
+  // True when U waits for its memory back: R ends the transfer, then says so.
+  bool TransferMustStop();
+  void TransferStopped(const GenerationId& generation);
+  // Nothing is written for a fetch any more that ended without state, or was dropped.
+  void TransferEnded();
   void FetchFailed(const GenerationId& generation, WorkerIncarnation holder);
 
-  // Connect, Disconnect, Fetch, AcceptState and RunReturns, in order.
+  // Connect, RetryEdges, Disconnect, Fetch, AcceptState and RunReturns, in order.
   std::deque<WorkerAction> TakeLinkWork();
   // True once after the word has moved to another generation: askers may be answered now.
   bool TakeRetryRequests();
@@ -98,6 +105,7 @@ class Member final : public StateSource {
     GenerationId generation;
     std::shared_ptr<Communicator> program;
     std::shared_ptr<Communicator> runtime;
+    bool used = false;
   };
   // The commit call that U is in.
   struct CommitCall {
@@ -131,8 +139,9 @@ class Member final : public StateSource {
   void PublishCommit() REQUIRES_LOCK(mutex_);
   // Why the call that U computes in can do nothing any more; OK if it can.
   Status CallStatus() REQUIRES_LOCK(mutex_);
-  // U is back in the runtime: `next` is free for a transfer, and a new call may be opened.
-  void Park(bool parked) REQUIRES_LOCK(mutex_);
+  // U is back in the runtime, where `next` is free for a transfer: waits until a call may be
+  // opened, run may return, or the deadline has passed (then OK as well, and there is no news).
+  Status WaitForNews(Deadline deadline) REQUIRES_LOCK(mutex_);
   void SetProgramPhase(Phase phase) REQUIRES_LOCK(mutex_);
   StatusOr<std::shared_ptr<Communicator>> BeginCollective(Phase phase);
   Status EndCollective(const Communicator& communicator, const Status& status);
@@ -154,9 +163,10 @@ class Member final : public StateSource {
   GenerationNumber word_generation_ GUARDED_BY(mutex_);
   bool retry_requests_ GUARDED_BY(mutex_) = false;
   size_t offered_bytes_ GUARDED_BY(mutex_) = 0;
+  bool filling_ GUARDED_BY(mutex_) = false;  // R writes into `next`
 
   bool ready_declared_ GUARDED_BY(mutex_) = false;
-  bool parked_ GUARDED_BY(mutex_) = false;                   // U waits inside Join
+  bool parked_ GUARDED_BY(mutex_) = false;                   // U waits in WaitForNews
   std::optional<Roster> opened_ GUARDED_BY(mutex_);          // for U to take, which starts a call
   std::optional<Roster> call_ GUARDED_BY(mutex_);            // what U computes in, over or not
   std::optional<Membership> membership_ GUARDED_BY(mutex_);  // in it

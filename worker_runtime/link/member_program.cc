@@ -78,11 +78,20 @@ bool Member::WaitUntil(Deadline deadline) {
   return true;
 }
 
-void Member::Park(bool parked) {
-  parked_ = parked;
-  if (parked) {
-    WakeRuntime();
+Status Member::WaitForNews(Deadline deadline) {
+  parked_ = true;
+  WakeRuntime();
+  bool in_time = true;
+  while (!opened_ && !returned_ && fatal_.ok() && in_time) {
+    in_time = WaitUntil(deadline);
   }
+  parked_ = false;
+  // From the return on `next` is the program's, and a transfer may be writing there.
+  while (filling_) {
+    WakeRuntime();
+    changed_.wait(mutex_);
+  }
+  return fatal_;
 }
 
 void Member::SetProgramPhase(Phase phase) {
@@ -129,15 +138,7 @@ Status Member::EnterNext(Deadline deadline) {
   MutexLock lock(mutex_);
   DeclareReady();
   program_phase_ = Phase::kOutside;
-  Park(true);
-  bool in_time = true;
-  while (!opened_ && !returned_ && fatal_.ok() && in_time) {
-    in_time = WaitUntil(deadline);
-  }
-  Park(false);
-  if (!fatal_.ok()) {
-    return fatal_;
-  }
+  RETURN_IF_ERROR(WaitForNews(deadline));
   if (opened_) {
     SetCall(*std::exchange(opened_, std::nullopt));
     return OkStatus();
@@ -271,15 +272,7 @@ Status Member::Finish(Deadline deadline) {
   if (!call_over_ && fatal_.ok()) {
     FeedFromProgram(worker_event::FunctionReturned{parts_.page.held(), call_->id});
   }
-  Park(true);
-  bool in_time = true;
-  while (!opened_ && !returned_ && fatal_.ok() && in_time) {
-    in_time = WaitUntil(deadline);
-  }
-  Park(false);
-  if (!fatal_.ok()) {
-    return fatal_;
-  }
+  RETURN_IF_ERROR(WaitForNews(deadline));
   if (returned_) {
     return OkStatus();
   }

@@ -156,6 +156,11 @@ void RuntimeThread::OnBeat() {
   if (const auto deadline = parts_.context.NextDeadline(); deadline && *deadline <= now) {
     parts_.context.Progress();
   }
+  const auto due = std::ranges::find_if(
+      retries_, [&](const auto& retry) { return retry.second && *retry.second <= now; });
+  if (due != retries_.end()) {  // another one waits for the next beat
+    parts_.context.RetryEdges(retries_.extract(due).key());
+  }
   if (postponed_ && postponed_->until <= now) {
     failed_holders_.clear();
     Fetch(std::exchange(postponed_, std::nullopt)->fetch);
@@ -223,6 +228,9 @@ void RuntimeThread::OnFrame(const local::Frame& frame) {
 // ---- work of the data plane ----------------------------------------
 
 void RuntimeThread::DoLinkWork() {
+  if (parts_.member.TransferMustStop()) {
+    StopTransfer();
+  }
   // Carrying out one piece may give the next: a mesh without edges is complete at once.
   for (auto work = parts_.member.TakeLinkWork(); !work.empty();
        work = parts_.member.TakeLinkWork()) {
@@ -242,7 +250,11 @@ void RuntimeThread::Do(const WorkerAction& action) {
   if (const auto* connect = std::get_if<worker_action::Connect>(&action)) {
     Connect(connect->roster, Channel::kProgram);
     Connect(connect->roster, Channel::kRuntime);
+  } else if (const auto* retry = std::get_if<worker_action::RetryEdges>(&action)) {
+    RetryEdges(*retry);
   } else if (const auto* disconnect = std::get_if<worker_action::Disconnect>(&action)) {
+    std::erase_if(retries_, [&](const auto& due) { return due.first <= disconnect->up_to; });
+    std::erase_if(warned_of_, [&](GenerationNumber number) { return number <= disconnect->up_to; });
     if (transfer_wanted_ && transfer_wanted_->number <= disconnect->up_to) {
       transfer_wanted_.reset();
     }
@@ -250,6 +262,10 @@ void RuntimeThread::Do(const WorkerAction& action) {
       postponed_.reset();
     }
     parts_.context.Cancel(disconnect->up_to);
+    if (asked_in_.number <= disconnect->up_to) {
+      asking_.reset();
+      parts_.member.TransferEnded();
+    }
     parts_.member.Disconnect(disconnect->up_to);
   } else if (const auto* fetch = std::get_if<worker_action::Fetch>(&action)) {
     Ask(*fetch);
@@ -269,20 +285,43 @@ void RuntimeThread::Connect(const Roster& roster, Channel channel) {
           parts_.member.MeshCame(generation, channel, std::move(*mesh));
           return;
         }
-        LogWarning("no connection for generation ", ToString(generation), ": ",
-                   mesh.error().status.ToString());
-        if (mesh.error().peer) {
-          parts_.member.PeerFailed(generation, *mesh.error().peer);
-        }
+        EdgesFailed(generation, mesh.error());
       });
+}
+
+// Both channels fail of one cause; the next try is for both.
+void RuntimeThread::EdgesFailed(const GenerationId& generation, const Context::Failure& failure) {
+  if (!retries_.try_emplace(generation.number).second) {
+    return;
+  }
+  if (warned_of_.insert(generation.number).second) {
+    LogWarning(failure.status.message(), "; it is tried again (told once per generation)");
+  } else {
+    LogDebug(failure.status.message());
+  }
+  parts_.member.EdgesFailed(generation, failure);
+}
+
+void RuntimeThread::RetryEdges(const worker_action::RetryEdges& retry) {
+  if (retry.after > Duration::zero()) {
+    retries_[retry.generation.number] = Now() + retry.after;
+    return;
+  }
+  retries_.erase(retry.generation.number);
+  parts_.context.RetryEdges(retry.generation.number);
 }
 
 void RuntimeThread::Ask(const worker_action::Fetch& fetch) {
   transfer_wanted_.reset();
   postponed_.reset();
+  parts_.context.StopFetch();
+  parts_.member.TransferEnded();
+  const auto refused = std::exchange(asking_, std::nullopt);
   if (asked_in_ != fetch.roster.id) {
     asked_in_ = fetch.roster.id;
     failed_holders_.clear();
+  } else if (refused) {
+    failed_holders_.insert(*refused);  // the core wants nothing of it
   }
   if (failed_holders_.contains(fetch.holder.incarnation)) {
     postponed_ = Postponed{.fetch = fetch, .until = Now() + kFetchPause};
@@ -292,6 +331,7 @@ void RuntimeThread::Ask(const worker_action::Fetch& fetch) {
 }
 
 void RuntimeThread::Fetch(const worker_action::Fetch& fetch) {
+  asking_ = fetch.holder.incarnation;
   parts_.context.Fetch(
       fetch.roster, fetch.holder,
       [this, generation = fetch.roster.id](const Context::Offer& offer) {
@@ -301,10 +341,12 @@ void RuntimeThread::Fetch(const worker_action::Fetch& fetch) {
 }
 
 void RuntimeThread::FetchEnded(const worker_action::Fetch& fetch, const StatusOr<Held>& held) {
+  asking_.reset();
   if (held.ok()) {
     parts_.member.StateCame(fetch.roster.id, *held);
     return;
   }
+  parts_.member.TransferEnded();
   LogWarning("no state from ", ToString(fetch.holder.incarnation), ": ", held.status().ToString());
   if (held.status().code() == StatusCode::kAborted) {
     return;  // the generation is over there: the fence, or another roster, is on its way here
@@ -318,6 +360,13 @@ void RuntimeThread::BeginTransfer() {
     transfer_wanted_.reset();
     parts_.context.AcceptOffer(*room);
   }
+}
+
+// The core has the same holder asked again; its offer is accepted when the program is back.
+void RuntimeThread::StopTransfer() {
+  parts_.context.StopFetch();
+  asking_.reset();
+  parts_.member.TransferStopped(asked_in_);
 }
 
 // In order: unlock first, so that the futex tells of a death only when there was one (P13).

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -53,10 +54,13 @@ class RuntimeThread {
   void DoLinkWork();
   void Do(const WorkerAction& action);
   void Connect(const Roster& roster, Channel channel);
+  void EdgesFailed(const GenerationId& generation, const Context::Failure& failure);
+  void RetryEdges(const worker_action::RetryEdges& retry);
   void Ask(const worker_action::Fetch& fetch);
   void Fetch(const worker_action::Fetch& fetch);
   void FetchEnded(const worker_action::Fetch& fetch, const StatusOr<Held>& held);
   void BeginTransfer();
+  void StopTransfer();
   void Leave();
 
   const Parts parts_;
@@ -65,8 +69,12 @@ class RuntimeThread {
   std::thread thread_;
   std::atomic<bool> stop_ = false;
   local::RosterAssembler rosters_;
+  // Generations of which a failed edge was told; when they are tried again, once the core said so.
+  std::map<GenerationNumber, std::optional<Instant>> retries_;
+  std::set<GenerationNumber> warned_of_;
   std::optional<GenerationId> transfer_wanted_;  // accepted, not begun yet
   GenerationId asked_in_;
+  std::optional<WorkerIncarnation> asking_;     // a fetch from it is under way
   std::set<WorkerIncarnation> failed_holders_;  // in that generation, since the newest pause
   struct Postponed {
     worker_action::Fetch fetch;
