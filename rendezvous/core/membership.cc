@@ -41,8 +41,7 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
   if (restored->installed) {
     const Roster& roster = *restored->installed;
     lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);
-    if (restored->prepared && restored->prepared->parent == roster.id.number) {
-      const Roster& next = *restored->prepared;
+    for (const Roster& next : restored->prepared) {
       lineage.Add(next.id.number, next.kind, next.parent, next.resume.version);
       prepared.push_back(next);
     }
@@ -121,16 +120,12 @@ JobView Membership::View(Instant now) const {
 }
 
 void Membership::State::PersistNow() {
-  JournalRecord record{.server = incarnation,
-                       .numbers_reserved = numbers_issued,
-                       .agents_reserved = agents_issued,
-                       .installed = installed,
-                       .prepared = std::nullopt,
-                       .finished = finished};
-  if (!prepared.empty()) {
-    record.prepared = prepared.back();
-  }
-  Emit(Persist{std::move(record)});
+  Emit(Persist{{.server = incarnation,
+                .numbers_reserved = numbers_issued,
+                .agents_reserved = agents_issued,
+                .installed = installed,
+                .prepared = prepared,
+                .finished = finished}});
 }
 
 Host* Membership::State::FindHost(const std::string& name) {

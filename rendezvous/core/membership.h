@@ -61,7 +61,7 @@ struct JournalRecord {
   GenerationNumber numbers_reserved;  // every generation number up to it may have been used
   AgentIncarnation agents_reserved;
   std::optional<Roster> installed;
-  std::optional<Roster> prepared;
+  std::vector<Roster> prepared;  // every successor of `installed` that was ever sent, newest last
   std::optional<FinishRecord> finished;
 };
 struct Persist {

@@ -298,7 +298,7 @@ void Story::Restart(const Words& words) {
     }
     ++record_->numbers_reserved.value;
     roster.id = {record_->server, record_->numbers_reserved, RosterDigest(roster)};
-    record_->prepared = roster;
+    record_->prepared.push_back(roster);
     prepared_ = roster;
   }
   for (auto& [host, agent] : agents_) {

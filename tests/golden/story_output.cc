@@ -72,8 +72,8 @@ void Story::Show(const Action& action) {
         ShowRoster("install", *installed_);
       }
     }
-    if (record.prepared && (!prepared_ || prepared_->id != record.prepared->id)) {
-      prepared_ = record.prepared;
+    if (!record.prepared.empty() && (!prepared_ || prepared_->id != record.prepared.back().id)) {
+      prepared_ = record.prepared.back();
       if (!quiet_) {
         ShowRoster("prepare", *prepared_);
       }

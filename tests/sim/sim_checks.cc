@@ -6,11 +6,11 @@
 namespace elastic::internal::sim {
 
 void Sim::CheckPersisted(const JournalRecord& record) {
-  if (record.prepared) {
-    if (ghost_.Find(record.prepared->id.number) == nullptr) {
+  for (const Roster& next : record.prepared) {
+    if (ghost_.Find(next.id.number) == nullptr) {
       Count("prepared");
     }
-    ghost_.Formed(*record.prepared);
+    ghost_.Formed(next);
   }
   if (record.installed) {
     const bool fresh = ghost_.Find(record.installed->id.number) == nullptr;

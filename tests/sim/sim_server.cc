@@ -92,7 +92,7 @@ void Sim::Carry(const Action& action) {
   if (const auto* persist = std::get_if<Persist>(&action)) {
     Trace("  persist installed ",
           persist->record.installed ? persist->record.installed->id.number.value : 0, " prepared ",
-          persist->record.prepared ? persist->record.prepared->id.number.value : 0);
+          persist->record.prepared.empty() ? 0 : persist->record.prepared.back().id.number.value);
     CheckPersisted(persist->record);
     journal_ = persist->record;
   } else if (const auto* admit = std::get_if<AdmitAgent>(&action)) {
