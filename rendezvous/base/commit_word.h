@@ -12,7 +12,8 @@ namespace elastic::internal {
 //   [ generation  ] [ commits in it    ] [committing] [fenced]
 //
 // The worker sets `committing` by compare-exchange (which fails if the word is fenced), copies,
-// then compare-exchanges to the next number; the agent fences by fetch-or. Once fenced and not
+// then compare-exchanges to the next number, or back to this one after taking a state that it
+// lacked; the agent fences by fetch-or. Once fenced and not
 // committing, the word is final for its generation. 0 means: in no generation.
 struct CommitWord {
   GenerationNumber generation;

@@ -111,7 +111,6 @@ struct Process {
   RosterEntry fetch_holder;
   Held fetch_offer;
   bool accepted = false;
-  StateVersion late;  // taken after the fence of its generation, so in no answer to it
   std::vector<Request> requests;
 };
 
@@ -247,6 +246,7 @@ class Sim {
   void FailFetch(WorkerIncarnation asker, uint64_t token, Duration delay);
   void OfferTo(const Request& request, const Held& held);
   void Transfer(Process& process);
+  void TakeState(Process& process, const Held& state);
 
   // sim_faults.cc
   void MaybeFault();

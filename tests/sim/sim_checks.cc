@@ -68,8 +68,7 @@ void Sim::CheckInstalled(const Roster& roster) {
     const StateVersion held = process.page.held.version;
     const bool of_line = held.generation == roster.parent ||
                          (grandparent != nullptr && held.generation == grandparent->id.number);
-    if (member && counted && process.page_kept && of_line && held != process.late &&
-        held > roster.resume.version) {
+    if (member && counted && process.page_kept && of_line && held > roster.resume.version) {
       Violate(StrCat("G4 generation ", roster.id.number.value, " resumes from ",
                      ToString(roster.resume.version), " although worker ", ToString(id),
                      " on a counted host holds ", ToString(held)));

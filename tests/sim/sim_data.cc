@@ -171,13 +171,18 @@ void Sim::Transfer(Process& process) {
                      " serves changes under the transfer"));
       return;
     }
-    const GenerationId generation = at.fetch_generation;
+    const worker_event::StateCame came{at.fetch_generation, at.fetch_offer};
     at.fetch_generation = {};
-    at.page.held = at.fetch_offer;
-    at.late = at.page.word.fenced ? at.page.held.version : StateVersion{};
-    ghost_.CheckHolds(at.page.held, "worker " + ToString(at.id));
-    Count("state taken");
-    Feed(at, worker_event::StateTaken{generation, at.page.held});
+    Feed(at, came);
+  });
+}
+
+void Sim::TakeState(Process& process, const Held& state) {
+  ToProcess(process.id, Between(1, 500), [this, state](Process& at) {
+    at.page.held = state;
+    ghost_.CheckHolds(state, "worker " + ToString(at.id));
+    Count(at.page.word.fenced ? "state taken while fenced" : "state taken");
+    Feed(at, worker_event::StateTaken{state});
   });
 }
 

@@ -234,7 +234,7 @@ void Sim::CompareExchange(Process& process, const worker_action::Cas& cas) {
     }
     return;
   }
-  if (!cas.to.committing) {
+  if (cas.to.commits != cas.from.commits) {
     if (claimed) {
       Violate(StrCat("G10 worker ", ToString(process.id), " commits in generation ",
                      cas.to.generation.value, ", which its agent has reported closed"));
@@ -261,6 +261,8 @@ void Sim::Carry(Process& process, const WorkerAction& action) {
     Disconnect(process, disconnect->up_to);
   } else if (const auto* fetch = std::get_if<worker_action::Fetch>(&action)) {
     Fetch(process, *fetch);
+  } else if (const auto* take = std::get_if<worker_action::TakeState>(&action)) {
+    TakeState(process, take->state);
   } else if (std::holds_alternative<worker_action::AcceptState>(action)) {
     process.accepted = true;
     Transfer(process);

@@ -54,10 +54,14 @@ struct StateOffered {
   GenerationId generation;
   Held state;
 };
-struct StateTaken {
+// Received and verified; it lies in the spare buffer, and nothing says yet that it is held.
+struct StateCame {
   GenerationId generation;
   Held state;
-};  // received, verified, held on the page
+};
+struct StateTaken {
+  Held state;
+};  // the page says that it is held
 // The accepted transfer was ended before it had filled the memory, which the program wants back: to
 // be asked for again, and no failure of the holder.
 struct TransferStopped {
@@ -101,7 +105,7 @@ struct OfferedAgain {
 using WorkerEvent =
     std::variant<worker_event::RosterCame, worker_event::WordSeen, worker_event::EdgesUp,
                  worker_event::EdgesLost, worker_event::EdgesFailed, worker_event::PeerBroken,
-                 worker_event::StateOffered, worker_event::StateTaken,
+                 worker_event::StateOffered, worker_event::StateCame, worker_event::StateTaken,
                  worker_event::TransferStopped, worker_event::FetchFailed,
                  worker_event::CommitWanted, worker_event::Agreed, worker_event::CopyDone,
                  worker_event::FunctionReturned, worker_event::FinishRecorded,
@@ -130,9 +134,14 @@ struct Fetch {
   RosterEntry holder;
 };
 // Go on with the offered transfer. It fills the spare buffer, so the runtime begins it only when
-// the program's call is back in `run`, and feeds StateTaken or FetchFailed in the end.
+// the program's call is back in `run`, and feeds StateCame or FetchFailed in the end.
 struct AcceptState {
   GenerationId generation;
+};
+// Make the spare buffer the committed one and say on the page that it is held, then feed StateTaken
+// at once. `committing` stands in the word meanwhile: a fence is answered before or after it (P5).
+struct TakeState {
+  Held state;
 };
 // Write the identity slot (not for the word's present generation), compare-exchange the word, then
 // feed WordSeen at once, before any other event: carried out under the lock by whoever got it.
@@ -191,7 +200,7 @@ struct Fatal {
 }  // namespace worker_action
 using WorkerAction = std::variant<
     worker_action::Connect, worker_action::RetryEdges, worker_action::Disconnect,
-    worker_action::Fetch, worker_action::AcceptState, worker_action::Cas,
+    worker_action::Fetch, worker_action::AcceptState, worker_action::TakeState, worker_action::Cas,
     worker_action::ReportEntered, worker_action::ReportAccusation, worker_action::ReportFinished,
     worker_action::ReportWordSettled, worker_action::BeginAgreement, worker_action::AwaitAgreement,
     worker_action::CopyState, worker_action::CommitReturns, worker_action::Open,

@@ -140,6 +140,9 @@ class Fixture {
     if (std::holds_alternative<AcceptState>(action)) {
       return "accept";
     }
+    if (std::holds_alternative<TakeState>(action)) {
+      return "take";
+    }
     if (std::holds_alternative<ReportEntered>(action)) {
       return "entered";
     }

@@ -148,8 +148,8 @@ TEST_CASE("A newcomer enters a prepared generation only when a holder tells it (
   CHECK(worker.Feed(EdgesUp{Grown().id}).empty());
   SECTION("told") {
     CHECK(worker.Feed(StateOffered{Grown().id, Version(1, 3)}) == "word 2,0; accept");
-    CHECK(worker.Feed(StateTaken{Grown().id, Version(1, 3)}) ==
-          "entered; begin 0; open 2 restored");
+    CHECK(worker.Feed(StateCame{Grown().id, Version(1, 3)}) == "word 2,0C; take");
+    CHECK(worker.Feed(StateTaken{Version(1, 3)}) == "word 2,0; entered; begin 0; open 2 restored");
   }
   SECTION("the number was closed meanwhile") {
     CHECK(worker.See(Word(0, 2), {}) == "disconnect 2");
@@ -194,7 +194,8 @@ TEST_CASE("A member behind takes the state from one holder after the other, copi
   CHECK(worker.Feed(StateOffered{next.id, Version(1, 2)}) == "accept");
   CHECK(worker.Feed(EdgesUp{next.id}).empty());
   SECTION("taken") {
-    CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}) == "entered; begin 0; open 2 restored");
+    CHECK(worker.Feed(StateCame{next.id, Version(1, 2)}) == "word 2,0C; take");
+    CHECK(worker.Feed(StateTaken{Version(1, 2)}) == "word 2,0; entered; begin 0; open 2 restored");
   }
   SECTION("stopped in the middle: the same holder is asked again") {
     CHECK(worker.Feed(TransferStopped{next.id}) == "fetch 2 from 2.9");
@@ -202,13 +203,30 @@ TEST_CASE("A member behind takes the state from one holder after the other, copi
     CHECK(worker.Feed(StateOffered{next.id, Version(1, 2)}) == "accept");
   }
   SECTION("a second loss in the middle") {
-    CHECK(worker.Fence().empty());
-    CHECK(worker.Feed(StateTaken{next.id, Version(1, 2)}).empty());
-    const Roster third =
-        MakeRoster(3, 2, GenerationKind::kInstalled, Version(1, 2), {{.id = kSelf, .holds = true}});
-    worker.Feed(RosterCame{third});
-    worker.See(Word(3), third.id);
-    CHECK(worker.Feed(EdgesUp{third.id}) == "entered; begin 0; open 3 restored");
+    SECTION("the state is being taken: the fence is answered with it") {
+      worker.Feed(StateCame{next.id, Version(1, 2)});
+      CHECK(worker.Fence().empty());
+      CHECK(worker.Feed(StateTaken{Version(1, 2)}) == "word 2,0F; settled");
+      const Roster third = MakeRoster(3, 2, GenerationKind::kInstalled, Version(1, 2),
+                                      {{.id = kSelf, .holds = true}});
+      worker.Feed(RosterCame{third});
+      worker.See(Word(3), third.id);
+      CHECK(worker.Feed(EdgesUp{third.id}) == "entered; begin 0; open 3 restored");
+    }
+    SECTION("the fence came first: what comes after it is not held") {
+      CHECK(worker.Fence().empty());
+      CHECK(worker.Feed(StateCame{next.id, Version(1, 2)}).empty());
+    }
+    SECTION("at this very moment") {
+      worker.before_exchange = CommitWord{GenerationNumber{2}, 0, false, true};
+      CHECK(worker.Feed(StateCame{next.id, Version(1, 2)}) == "word 2,0F");
+    }
+    SECTION("fenced, it waits for the next generation, whatever becomes of the holders") {
+      worker.Fence();
+      for (int i = 0; i < 10; ++i) {
+        CHECK(worker.Feed(FetchFailed{next.id, kPeer}).empty());
+      }
+    }
   }
   SECTION("no holder answers, again and again") {
     std::string last;

@@ -5,7 +5,9 @@ namespace elastic::internal {
 // W1 the program computes only in the unfenced generation that the word names, or its successor is
 //    being entered inside commit().
 // W2 between commits of a generation the held version is the word's (P3, P5).
-// W3 `committing` stands in the word exactly while the copy or the exchange after it is under way.
+// W3 `committing` stands in the word exactly while the copy of a commit or the taking of a state,
+// or
+//    the exchange after it, is under way.
 // W4 a finished report belongs to the generation that the program's call is in (P29).
 // W5 nothing is fetched by a worker that is in a generation and has its resume version.
 // W6 only a member or a newcomer told by a holder is in a generation: the word's roster has it.
@@ -29,7 +31,10 @@ std::vector<std::string> WorkerCore::BrokenInvariants() const {
     expect(state.held.version == StateVersion{state.word.generation, state.word.commits},
            "W2 the held version is not the word's");
   }
-  expect(state.word.committing == copying, "W3 `committing` without a commit under way");
+  const bool taking =
+      state.fetch.taking == TakeStage::kTaking || state.fetch.taking == TakeStage::kClearing;
+  expect(state.word.committing == (copying || taking),
+         "W3 `committing` without a commit under way");
   expect(!state.finished || (computing && state.finished_in == state.call),
          "W4 finished in another generation");
   expect(!computing || !state.fetch.generation.valid() ||

@@ -1,4 +1,5 @@
 // Taking the resume version from a holder (P14, P25).
+#include "rendezvous/base/check.h"
 #include "worker_runtime/core/worker_state.h"
 
 namespace elastic::internal {
@@ -95,19 +96,51 @@ void WorkerCore::State::On(const worker_event::StateOffered& event) {
   }
 }
 
-void WorkerCore::State::On(const worker_event::StateTaken& event) {
-  held = event.state;  // the page says so, whatever became of the generation
-  if (event.generation != fetch.generation) {
+// It comes too late once the word is fenced: then the agent may have told what is held here.
+void WorkerCore::State::On(const worker_event::StateCame& event) {
+  if (!fetch.accepted || event.generation != fetch.generation) {
     return;
   }
+  ELASTIC_CHECK(!pending_cas.has_value());
+  fetch.came = event.state;
+  fetch.taking = TakeStage::kMarking;
+  EmitCas({word.generation, word.commits, true, false}, fetch.generation);
+}
+
+void WorkerCore::State::On(const worker_event::StateTaken& event) {
+  ELASTIC_CHECK(fetch.taking == TakeStage::kTaking);
+  held = event.state;
+  fetch.taking = TakeStage::kClearing;
+  EmitCas({word.generation, word.commits, false, word.fenced}, fetch.generation);
+}
+
+// As for a commit: only a fence makes an exchange fail, and nobody resets a committing word.
+void WorkerCore::State::ResolveTaking(const worker_action::Cas& cas) {
+  const bool marked = word.generation == cas.to.generation && word.committing;
+  if (fetch.taking == TakeStage::kMarking) {
+    if (marked) {
+      fetch.taking = TakeStage::kTaking;
+      Emit(worker_action::TakeState{fetch.came});
+    } else {
+      fetch = {};
+    }
+    return;
+  }
+  if (marked) {
+    EmitCas({word.generation, word.commits, false, word.fenced}, cas.generation);
+    return;
+  }
+  if (cas.to.fenced) {
+    Emit(worker_action::ReportWordSettled{});
+  }
+  state_ready = entering == fetch.generation;
   fetch = {};
-  state_ready = entering == event.generation;
-  Advance();
 }
 
 void WorkerCore::State::On(const worker_event::TransferStopped& event) {
   const auto found = rosters.find(event.generation.number);
-  if (event.generation != fetch.generation || !fetch.accepted || found == rosters.end()) {
+  if (event.generation != fetch.generation || !fetch.accepted || found == rosters.end() ||
+      fetch.taking != TakeStage::kNone) {
     return;
   }
   fetch.accepted = false;
@@ -115,7 +148,8 @@ void WorkerCore::State::On(const worker_event::TransferStopped& event) {
 }
 
 void WorkerCore::State::On(const worker_event::FetchFailed& event) {
-  if (event.generation != fetch.generation || !fetch.generation.valid()) {
+  if (event.generation != fetch.generation || !fetch.generation.valid() ||
+      fetch.taking != TakeStage::kNone) {
     return;
   }
   ++fetch.failures;

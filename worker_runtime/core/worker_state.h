@@ -22,6 +22,10 @@ enum class CommitStage : uint8_t {
   kDrained,    // passed the boundary and is no member of the successor: waits to be told to leave
 };
 
+// How far the state that came is taken. The agent must not read what is held in the middle of it,
+// so `committing` stands in the word, as while a commit is copied.
+enum class TakeStage : uint8_t { kNone, kMarking, kTaking, kClearing };
+
 // A request for the resume version, to one holder after the other.
 struct FetchState {
   GenerationId generation;  // invalid: none under way
@@ -29,6 +33,8 @@ struct FetchState {
   size_t next = 0;
   size_t failures = 0;
   bool accepted = false;
+  Held came;
+  TakeStage taking = TakeStage::kNone;
 };
 
 // What has failed of a generation's edges since they stood last, or since it was entered.
@@ -49,6 +55,7 @@ struct WorkerCore::State {
   void On(const worker_event::EdgesFailed& event);
   void On(const worker_event::PeerBroken& event);
   void On(const worker_event::StateOffered& event);
+  void On(const worker_event::StateCame& event);
   void On(const worker_event::StateTaken& event);
   void On(const worker_event::TransferStopped& event);
   void On(const worker_event::FetchFailed& event);
@@ -72,6 +79,7 @@ struct WorkerCore::State {
   void ResolveMarking(const worker_action::Cas& cas);
   void ResolveFinishing(const worker_action::Cas& cas);
   void ResolveCrossing(const worker_action::Cas& cas);
+  void ResolveTaking(const worker_action::Cas& cas);
   void ForgetOldRosters();
   void CloseIfOver();
 

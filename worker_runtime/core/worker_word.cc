@@ -21,6 +21,9 @@ void WorkerCore::State::On(const worker_event::WordSeen& event) {
   }
   ForgetOldRosters();
   CloseIfOver();
+  if (word.fenced && fetch.generation == word_id && fetch.taking == TakeStage::kNone) {
+    fetch = {};  // the next generation may resume from another version, and asks anew
+  }
   Advance();
 }
 
@@ -33,6 +36,10 @@ void WorkerCore::State::EmitCas(CommitWord to, const GenerationId& generation) {
 // The agent may have fenced, even reset, the word between the exchange and this look, so success
 // is told by what only the exchange could have written, not by equality.
 void WorkerCore::State::ResolveCas(const worker_action::Cas& cas) {
+  if (fetch.taking != TakeStage::kNone) {
+    ResolveTaking(cas);
+    return;
+  }
   switch (stage) {
     case CommitStage::kMarking: ResolveMarking(cas); return;
     case CommitStage::kFinishing: ResolveFinishing(cas); return;

@@ -32,7 +32,8 @@ Member::~Member() = default;
 
 // ---- the core ----------------------------------------
 
-// A Cas is followed by a look at the word before anything else, so its actions go to the front.
+// What a Cas and a TakeState are followed by comes before anything else, so its actions go to the
+// front.
 void Member::Feed(const WorkerEvent& event) {
   WorkerActions first = core_.Step(event);
   std::deque<WorkerAction> queue(std::make_move_iterator(first.begin()),
@@ -41,12 +42,15 @@ void Member::Feed(const WorkerEvent& event) {
     const WorkerAction action = std::move(queue.front());
     queue.pop_front();
     std::visit([this](const auto& alternative) { Carry(alternative); }, action);
+    WorkerActions more;
     if (std::holds_alternative<worker_action::Cas>(action)) {
       const CommitWord word = parts_.page.word();
-      WorkerActions more = core_.Step(worker_event::WordSeen{word, parts_.page.IdentityOf(word)});
-      queue.insert(queue.begin(), std::make_move_iterator(more.begin()),
-                   std::make_move_iterator(more.end()));
+      more = core_.Step(worker_event::WordSeen{word, parts_.page.IdentityOf(word)});
+    } else if (const auto* take = std::get_if<worker_action::TakeState>(&action)) {
+      more = core_.Step(worker_event::StateTaken{take->state});
     }
+    queue.insert(queue.begin(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
   }
   const GenerationNumber generation = parts_.page.word().generation;
   if (generation != word_generation_) {
@@ -109,6 +113,10 @@ void Member::Carry(const Action& action) {
         LogInfo("agreement not begun: ", begun.ToString());
       }
     }
+  } else if constexpr (std::is_same_v<Action, TakeState>) {
+    parts_.page.PublishHeld(action.state,
+                            {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
+    memory_->Flip();
   } else if constexpr (std::is_same_v<Action, AwaitAgreement>) {
     commit_.await = true;
   } else if constexpr (std::is_same_v<Action, CopyState>) {
@@ -288,10 +296,9 @@ void Member::TransferEnded() {
 
 void Member::StateCame(const GenerationId& generation, const Held& held) {
   MutexLock lock(mutex_);
-  parts_.page.PublishHeld(held, {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
-  memory_->Flip();
   filling_ = false;
-  Feed(worker_event::StateTaken{generation, held});
+  FeedWord();
+  Feed(worker_event::StateCame{generation, held});
 }
 
 void Member::FetchFailed(const GenerationId& generation, WorkerIncarnation holder) {
