@@ -96,6 +96,7 @@ int Communicator::rank() const { return impl_->mesh->rank(); }
 int Communicator::size() const { return impl_->mesh->size(); }
 const GenerationId& Communicator::generation() const { return impl_->mesh->generation(); }
 void Communicator::Abort() { impl_->exchange.Abort(); }
+Status Communicator::failure() const { return impl_->exchange.failure(); }
 std::optional<WorkerIncarnation> Communicator::broken_peer() const {
   return impl_->exchange.broken_peer();
 }

@@ -67,6 +67,8 @@ class Communicator {
   // this (or destroy the communicator) only when its successor's roster has come: by then every
   // counted host has fenced the old one, and its waits answer ABORTED.
   void Abort();
+  // Why no operation is possible any more, or OK. Wrong arguments leave it as it was.
+  Status failure() const;
   // Set when an operation failed because this peer's connection ended or was reset.
   std::optional<WorkerIncarnation> broken_peer() const;
 

@@ -51,6 +51,7 @@ class Exchange {
 
   // From any thread.
   void Abort();
+  const Status& failure() const { return failed_; }  // between operations, their thread only
   std::optional<WorkerIncarnation> broken_peer() const;
 
  private:

@@ -32,11 +32,12 @@ class [[nodiscard]] Event {
   Status status_;
 };
 
-// What every wait of the data plane watches besides its sockets (design section 5): a mark.
+// What every wait of the data plane watches besides its sockets: a mark.
 class Interrupt {
  public:
   virtual ~Interrupt() = default;
-  // Level-triggered: readable from the ring on until the runtime has entered the next generation.
+  // Level-triggered: readable while a generation is fenced. The runtime drains it once the word is
+  // that of the next one, and then ends what still waits by Communicator::Abort.
   virtual int event_fd() const = 0;
   // Rereads the truth, the commit word: true once `generation` is fenced or not the present one.
   virtual bool Over(GenerationNumber generation) const = 0;

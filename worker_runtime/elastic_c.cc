@@ -28,7 +28,7 @@ using elastic::internal::StatusCode;
 using elastic::internal::StrCat;
 
 // The one object of a process: a C interface has no handle to hang it on, and a process has one
-// rank (design section 7). Never destroyed, so that nothing of ours runs at exit.
+// rank. Never destroyed, so that nothing of ours runs at exit.
 struct Process {
   std::unique_ptr<Session> session;
   std::string incarnation;
@@ -102,6 +102,13 @@ elastic::internal::StatusOr<Session::Deadline> DeadlineOf(const elastic_call_opt
                            elastic::internal::Duration(options->timeout_ns));
 }
 
+elastic_status NotAMember(const char* name) {
+  return Remember(ELASTIC_NOT_A_MEMBER,
+                  StrCat(name,
+                         ": this process is not a member of a generation yet; call "
+                         "elastic_join first, or use elastic_run"));
+}
+
 // What every call that needs a membership checks first.
 template <class Call>
 elastic_status AsMember(const char* name, const elastic_call_options* options, Call call) {
@@ -109,10 +116,7 @@ elastic_status AsMember(const char* name, const elastic_call_options* options, C
     return Remember(status);
   }
   if (!process.session->membership()) {
-    return Remember(ELASTIC_NOT_A_MEMBER,
-                    StrCat(name,
-                           ": this process is not a member of a generation yet; call "
-                           "elastic_join first, or use elastic_run"));
+    return NotAMember(name);
   }
   auto deadline = DeadlineOf(options);
   if (!deadline.ok()) {
@@ -136,10 +140,7 @@ std::optional<elastic::internal::Membership> MembershipFor(const char* name) {
   if (membership) {
     Remember(ELASTIC_OK, "");
   } else {
-    Remember(ELASTIC_NOT_A_MEMBER,
-             StrCat(name,
-                    ": this process is not a member of a generation yet; call "
-                    "elastic_join first, or use elastic_run"));
+    NotAMember(name);
   }
   return membership;
 }
@@ -292,13 +293,13 @@ elastic_status elastic_state_create(size_t bytes) {
 }
 
 void* elastic_state_current(void) {
-  return process.session == nullptr ? nullptr : process.session->current();
+  return Remember(CheckInitialised()) == ELASTIC_OK ? process.session->current() : nullptr;
 }
 void* elastic_state_next(void) {
-  return process.session == nullptr ? nullptr : process.session->next();
+  return Remember(CheckInitialised()) == ELASTIC_OK ? process.session->next() : nullptr;
 }
 uint64_t elastic_committed_step(void) {
-  return process.session == nullptr ? 0 : process.session->committed_step();
+  return Remember(CheckInitialised()) == ELASTIC_OK ? process.session->committed_step() : 0;
 }
 
 elastic_status elastic_commit(uint64_t step, const elastic_call_options* options) {

@@ -27,7 +27,7 @@
  * Structs that are passed in begin with struct_size, which the caller sets to sizeof the struct:
  * a library of a later version knows by it which members an older program has.
  *
- * Source: protocol rules P5-P8, P12, P25 and P29 in worker_runtime/README.md. */
+ * Source: rules P5-P8, P12, P25 and P29 of rendezvous/core/PROTOCOL.md. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -143,8 +143,8 @@ typedef struct elastic_call_options {
  *
  * Errors: FAILED_PRECONDITION without elastic_init, inside elastic_run or after the end of the
  * job; DEADLINE_EXCEEDED (the declaration stands; call again, but exit if it comes at once, because
- * the first members were already sharing rank 0's state); DATA_LOSS or INVALID_ARGUMENT when the
- * state of the job does not fit this program (different size); INTERNAL. */
+ * the first members were already sharing rank 0's state); INVALID_ARGUMENT when the state of the
+ * job does not fit this program (different size); INTERNAL, also when no holder gave its state. */
 ELASTIC_API elastic_status elastic_join(elastic_membership* membership,
                                         const elastic_call_options* options);
 
@@ -220,8 +220,9 @@ typedef enum elastic_reduce_op ELASTIC_INT32 {
  * all ranks; memory is the caller's. They block until complete on this rank.
  *
  * Errors: ABORTED when the generation is over (`out` is then undefined); NOT_A_MEMBER;
- * INVALID_ARGUMENT before a byte is sent; DEADLINE_EXCEEDED, after which this member cannot go on:
- * exit. */
+ * FAILED_PRECONDITION after the end of the job; INVALID_ARGUMENT for wrong arguments, before a byte
+ * is sent, or when the ranks turn out to make different calls; DEADLINE_EXCEEDED. After these two
+ * this member cannot go on: exit. */
 
 /* Reduces `count` elements of `in` over all ranks into `out` of every rank; may be the same. */
 ELASTIC_API elastic_status elastic_allreduce(const void* in, void* out, size_t count,

@@ -1,4 +1,5 @@
-// Golden stories of the agent: fences, rosters, deaths. Names in brackets are those of protocol.md.
+// Golden stories of the agent: fences, rosters, deaths. Names in brackets are those of
+// rendezvous/core/PROTOCOL.md.
 #include <catch2/catch.hpp>
 
 #include "launcher/core/agent_fixture.h"

@@ -99,7 +99,7 @@ using Actions = std::vector<Action>;
 
 // Membership of one job: which workers form a generation, when it is over, what its successor
 // resumes from, and when the job is finished. Pure: no clock, thread, log or I/O; equal inputs give
-// equal actions (style rules 1-4). Follows protocol.md P1-P30; the names there are used here.
+// equal actions (style rules 1-4). Follows PROTOCOL.md, P1-P30.
 class Membership {
  public:
   // `incarnation` was reserved durably by the driver; `restored` is the journal's newest record.

@@ -1,4 +1,4 @@
-// Golden stories of the worker's side. Names in brackets are those of protocol.md.
+// Golden stories of the worker's side. Names in brackets are those of rendezvous/core/PROTOCOL.md.
 #include <catch2/catch.hpp>
 
 #include "worker_runtime/core/worker_core_fixture.h"

@@ -1,4 +1,5 @@
-// Golden stories of edges that do not come up. Names in brackets are those of protocol.md.
+// Golden stories of edges that do not come up. Names in brackets are those of
+// rendezvous/core/PROTOCOL.md.
 #include <catch2/catch.hpp>
 
 #include "worker_runtime/core/worker_core_fixture.h"

@@ -93,8 +93,10 @@ void WorkerCore::State::BeginEntering(const Roster& roster) {
   accused.clear();
   boundary = 0;
   if (roster.kind == GenerationKind::kPrepared) {
-    // A newcomer that was told by a holder: its edges and its fetch are under way.
+    // A newcomer that was told by a holder: its edges and its fetch are under way. Those of another
+    // successor, prepared before this one, go once all are in it.
     state_ready = false;
+    old_connections = true;
     HurryEdges(roster.id);
     return;
   }

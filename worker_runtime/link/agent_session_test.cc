@@ -7,59 +7,12 @@
 #include "rendezvous/base/hash.h"
 #include "rendezvous/base/real_clock.h"
 #include "worker_runtime/link/testing/played_worker.h"
+#include "worker_runtime/link/testing/worker_pair.h"
 
 // Whole workers against agents that the test plays, over real sockets, pages and connections.
 
 namespace elastic::internal::testing {
 namespace {
-
-// Two members of generation 1 that have committed version 0 with state 10.
-struct Pair {
-  Pair() {
-    first.current() = 10;
-    second.current() = 20;
-    auto first_joined = first.JoinUntilReady();
-    auto second_joined = second.JoinUntilReady();
-    Install(MakeRoster({.number = 1}, {first.entry(), second.entry()}));
-    REQUIRE(Result(first_joined).ok());
-    REQUIRE(Result(second_joined).ok());
-  }
-
-  void Install(const Roster& roster) {
-    for (PlayedWorker* worker : {&first, &second}) {
-      if (roster.Find(worker->agent().self()) != nullptr) {
-        worker->agent().Reset(roster.id);
-        worker->agent().SendRoster(roster);
-      }
-    }
-  }
-
-  // Both sum, write the sum into `next` and commit.
-  void Step(uint64_t step) {
-    int64_t sums[2] = {1, 2};
-    auto first_sum = first.Sum(&sums[0]);
-    auto second_sum = second.Sum(&sums[1]);
-    REQUIRE(Result(first_sum).ok());
-    REQUIRE(Result(second_sum).ok());
-    first.next() = first.current() + sums[0];
-    second.next() = second.current() + sums[1];
-    auto first_commit = first.Commit(step);
-    auto second_commit = second.Commit(step);
-    REQUIRE(Result(first_commit).ok());
-    REQUIRE(Result(second_commit).ok());
-  }
-
-  RosterEntry Holder(PlayedWorker& worker, int32_t previous_rank) {
-    RosterEntry entry = worker.entry();
-    entry.previous_rank = previous_rank;
-    entry.holds_resume = true;
-    return entry;
-  }
-
-  TestFolder folder;
-  PlayedWorker first{folder, 1};
-  PlayedWorker second{folder, 2};
-};
 
 TEST_CASE("A worker that has connected beats and holds its owner mutex, and is starting") {
   TestFolder folder;
@@ -299,26 +252,6 @@ TEST_CASE("A newcomer enters at the commit boundary on which all members agree")
   REQUIRE(values[2] == 6);
 }
 
-TEST_CASE("A lost connection is reported as an accusation and the call is aborted") {
-  Pair pair;
-  int64_t value = 1;
-  auto blocked = pair.first.Sum(&value);
-  REQUIRE(Pending(blocked));
-  // What a peer of another generation does: its connections of this one close.
-  pair.second.agent().Fence();
-  auto second = pair.second.Join();
-  pair.second.agent().Reset(GenerationId{ServerIncarnation{1}, GenerationNumber{2}, 1});
-  const Roster alone = MakeRoster({.number = 2, .parent = 1, .resume = pair.second.agent().held()},
-                                  {pair.Holder(pair.second, 1)});
-  pair.Install(alone);
-  REQUIRE(Result(second).ok());
-  REQUIRE(Result(blocked).code() == StatusCode::kAborted);
-  const auto frame = pair.first.agent().Await(local::FrameKind::kAccuse);
-  const auto accusation = local::BodyOf<local::Accuse>(frame);
-  REQUIRE(accusation.ok());
-  REQUIRE(local::FromWire(accusation->accused) == pair.second.agent().self());
-}
-
 TEST_CASE("Finish returns when the record has come, and the worker is released in order") {
   Pair pair;
   auto first = pair.first.Finish();
@@ -335,6 +268,8 @@ TEST_CASE("Finish returns when the record has come, and the worker is released i
   REQUIRE(pair.first.session().done());
   pair.first.agent().Await(local::FrameKind::kLeaving);
   REQUIRE(pair.first.agent().page().released == 1);
+  REQUIRE(pair.first.session().Commit(9, std::nullopt).code() == StatusCode::kFailedPrecondition);
+  REQUIRE(pair.first.session().Barrier(std::nullopt).code() == StatusCode::kFailedPrecondition);
 }
 
 TEST_CASE("A loss before the record calls the function again with the final state") {

@@ -103,6 +103,11 @@ Status Member::CallStatus() {
   if (!fatal_.ok()) {
     return fatal_;
   }
+  if (returned_) {
+    return FailedPreconditionError(
+        "the job is finished: nothing can be committed or reduced after elastic_finish or "
+        "elastic_run has returned");
+  }
   return call_ && !call_over_ ? OkStatus() : GenerationIsOver();
 }
 
@@ -300,10 +305,6 @@ StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective(Phase phase) {
 Status Member::EndCollective(const Communicator& communicator, const Status& status) {
   MutexLock lock(mutex_);
   SetProgramPhase(Phase::kOutside);
-  if (status.code() == StatusCode::kInvalidArgument) {
-    // Ranks that do not make the same calls: peers will accuse this one, so say it while it lives.
-    LogError(status.message());
-  }
   if (status.code() == StatusCode::kUnavailable) {
     call_over_ = true;
     if (const auto peer = communicator.broken_peer(); peer) {
@@ -311,7 +312,15 @@ Status Member::EndCollective(const Communicator& communicator, const Status& sta
     }
     return AbortedError(StrCat(status.message(), "; waiting for the next generation"));
   }
-  return status.code() == StatusCode::kAborted ? GenerationIsOver() : status;
+  if (status.code() == StatusCode::kAborted) {
+    return GenerationIsOver();
+  }
+  if (!communicator.failure().ok() && fatal_.ok()) {
+    // Ranks that do not make the same calls, or a deadline in mid-message: no generation mends
+    // that, and the peers wait for this one until its connections end.
+    GiveUp(status);
+  }
+  return status;
 }
 
 }  // namespace elastic::internal

@@ -1,0 +1,57 @@
+#include <catch2/catch.hpp>
+
+#include "worker_runtime/link/testing/worker_pair.h"
+
+// What becomes of a member whose collective has failed.
+
+namespace elastic::internal::testing {
+namespace {
+
+TEST_CASE("A lost connection is reported as an accusation and the call is aborted") {
+  Pair pair;
+  int64_t value = 1;
+  auto blocked = pair.first.Sum(&value);
+  REQUIRE(Pending(blocked));
+  // What a peer of another generation does: its connections of this one close.
+  pair.second.agent().Fence();
+  auto second = pair.second.Join();
+  pair.second.agent().Reset(GenerationId{ServerIncarnation{1}, GenerationNumber{2}, 1});
+  const Roster alone = MakeRoster({.number = 2, .parent = 1, .resume = pair.second.agent().held()},
+                                  {pair.Holder(pair.second, 1)});
+  pair.Install(alone);
+  REQUIRE(Result(second).ok());
+  REQUIRE(Result(blocked).code() == StatusCode::kAborted);
+  const auto frame = pair.first.agent().Await(local::FrameKind::kAccuse);
+  const auto accusation = local::BodyOf<local::Accuse>(frame);
+  REQUIRE(accusation.ok());
+  REQUIRE(local::FromWire(accusation->accused) == pair.second.agent().self());
+}
+
+TEST_CASE("A rank that makes other calls than its peers gives up, and they are not kept waiting") {
+  Pair pair;
+  auto barrier =
+      std::async(std::launch::async, [&] { return pair.first.session().Barrier(std::nullopt); });
+  int64_t value = 1;
+  auto sum = std::async(std::launch::async, [&] {
+    return pair.second.session().AllReduce(&value, &value, 1, DataType::kInt64, ReduceOp::kSum,
+                                           std::nullopt);
+  });
+  for (auto* one : {&barrier, &sum}) {
+    const StatusCode code = Result(*one).code();
+    REQUIRE((code == StatusCode::kInvalidArgument || code == StatusCode::kAborted));
+  }
+  // Wrong arguments alone are refused, and the next call is as good as ever; here nothing is.
+  REQUIRE(pair.first.session().Barrier(std::nullopt).code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("Wrong arguments leave the member as it is") {
+  Pair pair;
+  REQUIRE(pair.first.session().Broadcast(nullptr, 8, 0, std::nullopt).code() ==
+          StatusCode::kInvalidArgument);
+  auto first = std::async(std::launch::async, [&] { return pair.first.session().Barrier({}); });
+  REQUIRE(pair.second.session().Barrier(std::nullopt).ok());
+  REQUIRE(Result(first).ok());
+}
+
+}  // namespace
+}  // namespace elastic::internal::testing

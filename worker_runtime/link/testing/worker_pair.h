@@ -1,0 +1,57 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include "worker_runtime/link/testing/played_worker.h"
+
+namespace elastic::internal::testing {
+
+// Two members of generation 1 that have committed version 0 with state 10.
+struct Pair {
+  Pair() {
+    first.current() = 10;
+    second.current() = 20;
+    auto first_joined = first.JoinUntilReady();
+    auto second_joined = second.JoinUntilReady();
+    Install(MakeRoster({.number = 1}, {first.entry(), second.entry()}));
+    REQUIRE(Result(first_joined).ok());
+    REQUIRE(Result(second_joined).ok());
+  }
+
+  void Install(const Roster& roster) {
+    for (PlayedWorker* worker : {&first, &second}) {
+      if (roster.Find(worker->agent().self()) != nullptr) {
+        worker->agent().Reset(roster.id);
+        worker->agent().SendRoster(roster);
+      }
+    }
+  }
+
+  // Both sum, write the sum into `next` and commit.
+  void Step(uint64_t step) {
+    int64_t sums[2] = {1, 2};
+    auto first_sum = first.Sum(&sums[0]);
+    auto second_sum = second.Sum(&sums[1]);
+    REQUIRE(Result(first_sum).ok());
+    REQUIRE(Result(second_sum).ok());
+    first.next() = first.current() + sums[0];
+    second.next() = second.current() + sums[1];
+    auto first_commit = first.Commit(step);
+    auto second_commit = second.Commit(step);
+    REQUIRE(Result(first_commit).ok());
+    REQUIRE(Result(second_commit).ok());
+  }
+
+  RosterEntry Holder(PlayedWorker& worker, int32_t previous_rank) {
+    RosterEntry entry = worker.entry();
+    entry.previous_rank = previous_rank;
+    entry.holds_resume = true;
+    return entry;
+  }
+
+  TestFolder folder;
+  PlayedWorker first{folder, 1};
+  PlayedWorker second{folder, 2};
+};
+
+}  // namespace elastic::internal::testing
