@@ -18,6 +18,8 @@ inline constexpr size_t kHostNameBytesMax = 255;
 inline constexpr size_t kDriverQueueMax = 65536;             // events waiting for the core
 inline constexpr size_t kControlMessageBytesMax = 4u << 20;  // one gRPC message
 inline constexpr size_t kLocalFrameBytesMax = 200u << 10;    // one frame of the Unix socket
+// Generation and agent numbers that a server without a record takes from its predecessor's agents.
+inline constexpr uint32_t kNumbersLearntMax = uint32_t{1} << 31;
 inline constexpr size_t kStateBytesMax = size_t{1} << 42;
 
 // Times of the protocol that are no flags.

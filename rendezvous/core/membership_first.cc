@@ -29,6 +29,10 @@ void Membership::State::FormFirst() {
   if (std::ssize(ready) < spec.np) {
     return;
   }
+  if (!NumberLeft()) {
+    EndWithoutNumbers("generation numbers");
+    return;
+  }
   std::vector<Candidate> candidates;
   for (const Worker* worker : ready) {
     if (std::ssize(candidates) == spec.np) {

@@ -39,12 +39,6 @@ std::vector<const Worker*> Membership::State::AllWaiting() const {
   return found;
 }
 
-GenerationNumber Membership::State::IssueNumber() {
-  ++numbers_issued.value;
-  ELASTIC_CHECK(numbers_issued > closed);
-  return numbers_issued;
-}
-
 void Membership::State::FormSuccessor() {
   if (!installed || !Broken() || ending) {
     return;
@@ -66,6 +60,10 @@ void Membership::State::FormSuccessor() {
     return;
   }
   if (RemoveBrokenLink() || NoProgress(plan)) {
+    return;
+  }
+  if (!NumberLeft()) {
+    EndWithoutNumbers("generation numbers");
     return;
   }
   InstallSuccessor(plan);

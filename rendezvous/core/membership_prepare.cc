@@ -10,7 +10,8 @@ namespace elastic::internal {
 // that its ranks enter by themselves at a commit. Nothing is prepared before all have entered
 // (V15), nor from the first finished report on (P29).
 void Membership::State::Prepare() {
-  if (!installed || !all_entered || finish_seen || Broken() || closed >= installed->id.number) {
+  if (!installed || !all_entered || finish_seen || Broken() || closed >= installed->id.number ||
+      !NumberLeft()) {
     return;
   }
   const std::vector<const Worker*> newcomers = Newcomers();

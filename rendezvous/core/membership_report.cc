@@ -13,6 +13,11 @@ void Membership::State::OnReported(const AgentReported& event) {
     return;  // an older life, or a repeated or late message
   }
   const int index = static_cast<int>(host - hosts.data());
+  const GenerationNumber highest = HighestKnown(*host);
+  if (RefuseStray(*host, report, highest)) {
+    return;
+  }
+  host->heard_here = true;
   heard[host->agent] = now;
   // A larger number is one of this server's predecessor.
   const uint64_t acked =
@@ -29,7 +34,7 @@ void Membership::State::OnReported(const AgentReported& event) {
   host->reported = true;
   publish_hosts.insert(index);
 
-  LearnNumbers(report);
+  LearnNumbers(report, highest);
   CollectAccusations(report);
   for (const WorkerReport& worker : report.workers) {
     if (worker.incarnation.agent == host->agent) {
@@ -48,19 +53,6 @@ void Membership::State::OnReported(const AgentReported& event) {
   LearnBoundaries(report);
   if (report.spawn_error && !ending) {
     End(static_cast<int>(JobExit::kUsage), *report.spawn_error, StopMode::kGraceful);
-  }
-}
-
-// Numbers seen anywhere have been issued, and are never issued again (P1).
-void Membership::State::LearnNumbers(const AgentReport& report) {
-  numbers_issued =
-      std::max({numbers_issued, report.installed.number, report.prepared.number, report.closed});
-  for (const WorkerReport& worker : report.workers) {
-    numbers_issued = std::max(numbers_issued, worker.word.generation);
-  }
-  if (report.closed > closed) {
-    closed = report.closed;
-    publish_all = true;
   }
 }
 
@@ -87,13 +79,13 @@ void Membership::State::ApplyWorker(const WorkerReport& report, int host) {
     return;  // death is final (P13)
   }
   worker.host = host;
-  worker.report = report;
+  worker.report = Believed(report, worker);
   worker.reported = true;
   worker.seen_in = hosts[static_cast<size_t>(host)].last.sequence;
   if (worker.copy_dropped) {
     worker.report.held = {};
   }
-  if (installed && report.finished && report.word.generation == installed->id.number &&
+  if (installed && worker.report.finished && worker.in_generation(installed->id.number) &&
       installed->Find(report.incarnation) != nullptr) {
     finish_seen = true;
   }

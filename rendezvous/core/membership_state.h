@@ -36,6 +36,7 @@ struct Worker {
   bool copy_dropped = false;  // its agent has forgotten it; nothing can be read there any more
   bool death_noted = false;
   bool exit_counted = false;
+  bool stray = false;  // named a number that was never issued: its word is not believed
   // Why its agent was told to kill it, as it goes on after the worker's name.
   std::string given_up;
 
@@ -60,7 +61,9 @@ struct Host {
   AgentIncarnation agent;  // present life; 0: none has registered
   std::optional<ConnectionId> connection;
   std::optional<Instant> stream_ended;
-  bool reported = false;  // the present incarnation has sent a report
+  bool reported = false;    // the present incarnation has sent a report
+  bool outlived = false;    // the present incarnation was issued by this server's predecessor
+  bool heard_here = false;  // the present incarnation has reported to this server before
   bool counted = false;
   AgentReport last;  // newest report of the present incarnation, without its workers
 
@@ -167,8 +170,12 @@ struct Membership::State {
   bool CopyNeeded(const Worker& worker) const;
   bool StableBeyond(const StateVersion& version) const;
   std::string DeathText(const Worker& worker) const;
-  std::string NameOf(const Worker& worker) const;  // `rank 2 (127.0.0.2:0, pid 17)`
-  Plan Examine() const;                            // membership_form.cc
+  std::string NameOf(const Worker& worker) const;         // `rank 2 (127.0.0.2:0, pid 17)`
+  GenerationNumber HighestKnown(const Host& host) const;  // membership_numbers.cc
+  AgentIncarnation HighestAgentKnown() const;
+  bool NumberLeft() const;
+  bool AgentNumberLeft() const;
+  Plan Examine() const;  // membership_form.cc
   bool ExamineMembers(Plan& plan) const;
   bool FenceAnswered(Plan& plan) const;
   bool PreparedAccounted(Plan& plan) const;
@@ -201,12 +208,17 @@ struct Membership::State {
   bool NoProgress(const Plan& plan);
   static bool SameWorkers(const Roster& roster, const std::vector<Candidate>& candidates);
   void ApplyWorker(const WorkerReport& report, int host);
-  void LearnNumbers(const AgentReport& report);
+  void LearnNumbers(const AgentReport& report,
+                    GenerationNumber highest);  // membership_numbers.cc
+  bool RefuseStray(Host& host, const AgentReport& report, GenerationNumber highest);
+  WorkerReport Believed(const WorkerReport& report, Worker& worker);
+  void StrayNumber(Worker& worker, const WorkerReport& report, GenerationNumber named);
+  GenerationNumber IssueNumber();
+  void EndWithoutNumbers(std::string_view what);
   void CollectAccusations(const AgentReport& report);
   void LearnBoundaries(const AgentReport& report);
   void NoteDeath(Worker& worker);
   void CountExit(Worker& worker);
-  GenerationNumber IssueNumber();
   void Install(Roster roster);
   void InstallLearned(size_t prepared_index, const Worker& witness);
   void LearnResume(const Worker& witness);

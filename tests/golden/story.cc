@@ -90,10 +90,16 @@ void Story::Dispatch(const Words& words) {
 
 bool Story::DispatchAgents(const Words& words) {
   const std::string& command = words.at(0);
-  if (command == "connect" || command == "reconnect") {
-    Connect(words.at(1), command == "reconnect");
+  if (command == "connect") {
+    Connect(words.at(1), false);
+  } else if (command == "reconnect") {
+    Reconnect(words);
+  } else if (command == "closes") {
+    agents_.at(words.at(1)).closed.value = static_cast<uint32_t>(std::stoul(words.at(2)));
   } else if (command == "disconnect") {
     Feed(AgentDisconnected{agents_.at(words.at(1)).connection});
+  } else if (command == "no-copies") {
+    agents_.at(words.at(1)).serves_copies = false;
   } else if (command == "start-failed") {
     Feed(AgentStartFailed{words.at(1), "no such host"});
   } else if (command == "spawn-error") {
@@ -166,6 +172,14 @@ void Story::Connect(const std::string& host, bool again) {
     }
   }
   Feed(AgentConnected{agent.connection, host, 1, previous});
+}
+
+// reconnect a [as 7]: with its incarnation, or with one that it was never given.
+void Story::Reconnect(const Words& words) {
+  if (words.size() > 3) {
+    agents_[words.at(1)].incarnation.value = static_cast<uint32_t>(std::stoul(words.at(3)));
+  }
+  Connect(words.at(1), true);
 }
 
 void Story::Spawn(const std::string& name, const std::string& place) {
@@ -285,10 +299,14 @@ void Story::Beats(const Words& words) {
 
 // restart-server              with the newest record
 // restart-server forgetting   the journal was in memory
+// restart-server issued 9 8   the record says that so many generations and agents were numbered
 // restart-server prepared A B the record names a prepared successor of these, sent before the crash
 void Story::Restart(const Words& words) {
   if (words.size() > 1 && words[1] == "forgetting") {
     record_.reset();
+  } else if (words.size() > 3 && words[1] == "issued") {
+    record_->numbers_reserved.value = static_cast<uint32_t>(std::stoul(words[2]));
+    record_->agents_reserved.value = static_cast<uint32_t>(std::stoul(words[3]));
   } else if (words.size() > 2 && words[1] == "prepared") {
     Roster roster{.kind = GenerationKind::kPrepared, .parent = record_->installed->id.number};
     for (size_t i = 2; i < words.size(); ++i) {

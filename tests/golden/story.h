@@ -34,6 +34,7 @@ class Story {
     GenerationNumber closed;
     GenerationId installed, prepared;
     std::vector<Mark> marks;
+    bool serves_copies = true;
     uint32_t counter = 0;
     Directive shown;  // what the script has been shown, to print differences only
     std::optional<std::string> spawn_error;
@@ -45,6 +46,7 @@ class Story {
   bool DispatchWorkers(const Words& words);
   void Job(const Words& words);
   void Connect(const std::string& host, bool again);
+  void Reconnect(const Words& words);
   void Spawn(const std::string& name, const std::string& place);
   void Change(Actor& actor, const Words& words);
   void Die(Actor& actor, const std::string& how);

@@ -16,7 +16,7 @@ void Story::Report(const std::string& host) {
                      .prepared = agent.prepared,
                      .closed = agent.closed,
                      .marks = agent.marks,
-                     .copies = {"10.0.0.1", 9000},
+                     .copies = agent.serves_copies ? Endpoint{"10.0.0.1", 9000} : Endpoint{},
                      .workers = {},
                      .spawn_error = agent.spawn_error};
   for (const auto& [name, actor] : actors_) {
