@@ -130,7 +130,7 @@ bool Membership::State::Broken() const {
   for (const Worker* worker : members) {
     const CommitWord& word = worker->report.word;
     const bool of_this_line =
-        word.generation == number ||
+        worker->in_generation(installed->id) ||
         (installed->kind == GenerationKind::kPrepared && word.generation == installed->parent) ||
         std::ranges::any_of(prepared,
                             [&](const Roster& next) { return next.id.number == word.generation; });
@@ -154,7 +154,7 @@ bool Membership::State::SourceVanished() const {
     if (!worker->reported) {
       return false;
     }
-    const bool in_it = worker->in_generation(installed->id.number);
+    const bool in_it = worker->in_generation(installed->id);
     if ((in_it && worker->report.entered) || (Holds(*worker, resume) && Reachable(*worker))) {
       return false;
     }
@@ -194,7 +194,7 @@ void Membership::State::CloseIfBroken() {
 }
 
 bool Membership::State::MemberEntered(const Worker& worker) const {
-  return worker.in_generation(installed->id.number) && worker.report.entered && !worker.dead();
+  return worker.in_generation(installed->id) && worker.report.entered && !worker.dead();
 }
 
 bool Membership::State::AllEntered() const {
@@ -215,7 +215,7 @@ void Membership::State::RemoveLateEntrants() {
       continue;
     }
     late.push_back(worker);
-    if (!worker->in_generation(installed->id.number)) {
+    if (!worker->in_generation(installed->id)) {
       tardy.push_back(worker);
     } else if (worker->report.beat_age > 10 * kWorkerBeatInterval) {
       mute.push_back(worker);

@@ -101,7 +101,7 @@ void Membership::State::LearnResume(const Worker& witness) {
   const bool was_member = parent && parent->Find(witness.report.incarnation) != nullptr;
   if (lineage.ResumeOf(installed->id.number).valid() || !version.valid() ||
       version.generation == installed->id.number || !was_member ||
-      !witness.in_generation(installed->id.number) || !lineage.OnLine(version, parent->id.number)) {
+      !witness.in_generation(installed->id) || !lineage.OnLine(version, parent->id.number)) {
     return;
   }
   lineage.LearnBoundary(installed->id.number, version);

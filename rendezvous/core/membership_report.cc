@@ -85,7 +85,7 @@ void Membership::State::ApplyWorker(const WorkerReport& report, int host) {
   if (worker.copy_dropped) {
     worker.report.held = {};
   }
-  if (installed && worker.report.finished && worker.in_generation(installed->id.number) &&
+  if (installed && worker.report.finished && worker.in_generation(installed->id) &&
       installed->Find(report.incarnation) != nullptr) {
     finish_seen = true;
   }
@@ -106,17 +106,21 @@ bool Membership::State::Named(const Worker& worker) const {
 // A word that names a prepared successor shows that its boundary was passed: from now on it is the
 // installed generation, and the one before can never commit again (P25).
 void Membership::State::LearnBoundaries(const AgentReport& report) {
-  for (const WorkerReport& worker : report.workers) {
+  for (const WorkerReport& reported : report.workers) {
+    const Worker* worker = Find(reported.incarnation);
+    if (worker == nullptr) {
+      continue;  // of another life of its agent, which this one has no say about
+    }
     for (size_t i = 0; i < prepared.size(); ++i) {
-      if (worker.word.generation == prepared[i].id.number &&
-          prepared[i].Find(worker.incarnation) != nullptr) {
-        InstallLearned(i, *Find(worker.incarnation));
+      if (worker->in_generation(prepared[i].id) &&
+          prepared[i].Find(reported.incarnation) != nullptr) {
+        InstallLearned(i, *worker);
         break;
       }
     }
     if (installed && installed->kind == GenerationKind::kPrepared &&
-        worker.word.generation == installed->id.number) {
-      LearnResume(*Find(worker.incarnation));
+        worker->in_generation(installed->id)) {
+      LearnResume(*worker);
     }
   }
 }

@@ -43,8 +43,11 @@ struct Worker {
   bool dead() const { return reported && report.life == WorkerLife::kDead; }
   // The word cannot change any more (P5); of a dead worker it never does.
   bool final_word() const { return dead() || (reported && report.word.final_after_fence()); }
-  bool in_generation(GenerationNumber number) const {
-    return reported && report.word.generation == number;
+  // The word has the number only; the identity beside it tells another line's generation of that
+  // number apart (P2). It may be of another number when the page was read between both writes.
+  bool in_generation(const GenerationId& id) const {
+    const bool other_line = report.generation.number == id.number && report.generation != id;
+    return reported && report.word.generation == id.number && !other_line;
   }
 };
 

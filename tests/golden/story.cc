@@ -202,10 +202,13 @@ void Story::Change(Actor& actor, const Words& words) {
       report.life = WorkerLife::kWaiting;
       report.joined = true;
       report.data = {"10.0.0.1", static_cast<uint16_t>(4000 + report.incarnation.counter)};
+    } else if (word == "foreign") {
+      ++report.generation.server.value;
     } else if (word == "entered") {
       report.entered = true;
     } else if (const std::string text = ValueOf(word, "word"); !text.empty()) {
       report.word = ParseWord(text);
+      report.generation = {};  // as if the page were read between its two writes
       report.life = WorkerLife::kMember;
     } else if (const std::string held = ValueOf(word, "held"); !held.empty()) {
       report.held = ParseHeld(held);
@@ -268,6 +271,7 @@ void Story::Cross(const Words& words) {
   for (Actor* actor : Chosen(words, 1)) {
     actor->report.entered = actor->report.held.valid();
     actor->report.word = {.generation = prepared_->id.number};
+    actor->report.generation = prepared_->id;
     actor->report.life = WorkerLife::kMember;
   }
 }

@@ -96,6 +96,7 @@ void Story::OfferAgain(Agent& agent, const std::string& name) {
   actor.report.incarnation.counter = ++agent.counter;
   actor.report.life = WorkerLife::kWaiting;
   actor.report.word = {};
+  actor.report.generation = {};
   actor.report.entered = false;
   actor.report.accusations.clear();
   actor.report.finished.reset();
@@ -112,6 +113,7 @@ void Story::MoveTo(Actor& actor, const Roster& roster, GenerationNumber closed) 
     return;
   }
   report.word = {.generation = roster.id.number};
+  report.generation = roster.id;
   report.life = WorkerLife::kMember;
   report.entered = false;
   report.finished.reset();
