@@ -44,12 +44,8 @@ void Membership::State::FormSuccessor() {
     return;
   }
   const Plan plan = Examine();
-  const WaitReason reason = plan.wait.reason;
-  if (!resets.empty() && resets.back().view.to.value == 0 && resets.back().answered == Instant{} &&
-      reason != WaitReason::kFenceAnswers && reason != WaitReason::kCommitting) {
-    resets.back().answered = now;
-  }
-  if (reason != WaitReason::kNone) {
+  NoteAnswers(plan.wait.reason);
+  if (plan.wait.reason != WaitReason::kNone) {
     if (plan.state_lost) {
       End(static_cast<int>(JobExit::kStateLost),
           StrCat("every holder of the committed state is gone for good; generation ",
@@ -59,7 +55,11 @@ void Membership::State::FormSuccessor() {
     }
     return;
   }
-  if (RemoveBrokenLink() || NoProgress(plan)) {
+  if (RemoveBrokenLink()) {
+    return;
+  }
+  AddCauseUnlessKnown();
+  if (NoProgress(plan)) {
     return;
   }
   if (!NumberLeft()) {
@@ -93,7 +93,7 @@ bool Membership::State::RemoveBrokenLink() {
   ELASTIC_CHECK(worst != nullptr);
   const std::string cause = "has a broken connection to " + FarEnds(worst->report.incarnation);
   if (broken_links <= kBrokenLinkTries) {
-    AddCause(*worst, cause);
+    AddCause({.worker = worst->report.incarnation, .text = StrCat(NameOf(*worst), " ", cause)});
     return false;
   }
   removed.insert(worst->report.incarnation);
@@ -123,11 +123,12 @@ bool Membership::State::NoProgress(const Plan& plan) {
   if (failures_without_progress < spec.no_progress_limit) {
     return false;
   }
-  End(static_cast<int>(JobExit::kWorkerFailure),
+  const std::string before =
       StrCat(failures_without_progress,
-             " generations in a row failed without a newly committed step; last: ",
-             resets.empty() ? std::string("unknown") : resets.back().view.cause),
+             " generations in a row failed without a newly committed step; last: ");
+  End(static_cast<int>(JobExit::kWorkerFailure), before + resets.back().view.cause,
       StopMode::kGraceful);
+  ending->before_cause = before;
   return true;
 }
 
@@ -179,21 +180,16 @@ void Membership::State::InstallSuccessor(const Plan& plan) {
 
 void Membership::State::Install(Roster roster) {
   lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);
-  if (!resets.empty() && resets.back().view.to.value == 0) {
-    Reset& reset = resets.back();
-    reset.view.to = roster.id.number;
-    reset.view.size_after = roster.size();
-    reset.view.resumed = roster.resume;
-    reset.installed = now;
-    reset.view.answers = reset.answered - reset.began;
-    reset.view.form = now - reset.answered;
-  }
+  const Reset* reset = OpenReset();
+  const std::string cause = reset != nullptr ? ", because " + reset->view.cause : std::string();
+  CloseReset(roster);
+  GiveUpPrepared(StrCat("generation ", ToString(roster.parent), " broke before"));
   installed = std::move(roster);
   parent.reset();
-  prepared.clear();
   marked.clear();
   accusations.clear();
   broken_since.reset();
+  answered.reset();
   all_entered = false;
   installed_at = now;
   IndexMembers();
@@ -204,12 +200,11 @@ void Membership::State::Install(Roster roster) {
   });
   PersistNow();
   publish_all = true;
-  Say(Severity::kInfo,
-      StrCat("generation ", ToString(installed->id.number), ": ", Members(installed->size()),
-             ", from ",
-             installed->resume.valid() ? StrCat("step ", installed->resume.step, ", version ",
-                                                ToString(installed->resume.version))
-                                       : std::string("the beginning")));
+  const Held& resume = installed->resume;
+  const std::string from =
+      resume.valid() ? StrCat("from step ", resume.step, ", version ", ToString(resume.version))
+                     : std::string("from the beginning");
+  Say(Severity::kInfo, Announcement(*installed, from) + cause);
 }
 
 void Membership::State::NoteEntered() {

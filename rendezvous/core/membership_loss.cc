@@ -83,37 +83,11 @@ void Membership::State::MarkLost(Worker& worker, const std::string& cause, bool 
     worker.given_up = cause;
   }
   if (installed && installed->Find(worker.report.incarnation) != nullptr) {
-    AddCause(worker, cause, exit_follows);
+    AddCause({.worker = worker.report.incarnation,
+              .text = StrCat(NameOf(worker), " ", cause),
+              .open = exit_follows});
   }
   publish_all = true;
-}
-
-// One cause counts as one reset (P18): everything that breaks one generation is one entry.
-void Membership::State::AddCause(const Worker& worker, const std::string& cause,
-                                 bool exit_follows) {
-  const std::string text = StrCat(NameOf(worker), " ", cause);
-  if (resets.empty() || resets.back().view.from != installed->id.number ||
-      resets.back().view.to.value != 0) {
-    Reset reset;
-    reset.view.from = installed->id.number;
-    reset.view.size_before = static_cast<int>(members.size());
-    reset.view.cause = text;
-    reset.cause = worker.report.incarnation;
-    reset.cause_open = exit_follows;
-    reset.began = now;
-    AddReset(std::move(reset));
-  } else {
-    resets.back().view.cause += "; " + text;
-    resets.back().cause_open = false;
-  }
-}
-
-void Membership::State::AddReset(Reset reset) {
-  resets.push_back(std::move(reset));
-  ++resets_total;
-  if (resets.size() > kResetsKept) {
-    resets.pop_front();
-  }
 }
 
 // A generation is broken when it cannot go on, whatever told us so: a lost member, an accusation, a

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "rendezvous/base/check.h"
 #include "rendezvous/core/membership_state.h"
@@ -69,7 +70,8 @@ void Membership::State::InstallLearned(size_t prepared_index, const Worker& witn
   const int size_before = static_cast<int>(members.size());
   parent = std::move(*installed);
   installed = std::move(prepared[prepared_index]);
-  prepared.clear();
+  prepared.erase(prepared.begin() + static_cast<std::ptrdiff_t>(prepared_index));
+  GiveUpPrepared(StrCat("generation ", ToString(installed->id.number), " was entered instead"));
   all_entered = false;
   installed_at = now;
   IndexMembers();
@@ -78,20 +80,27 @@ void Membership::State::InstallLearned(size_t prepared_index, const Worker& witn
     Reset reset;
     reset.view = {.from = parent->id.number,
                   .to = installed->id.number,
-                  .cause = StrCat("growth from ", size_before, " to ", installed->size()),
                   .size_before = size_before,
                   .size_after = installed->size()};
     reset.view.resumed = learned_resume;
-    reset.began = reset.answered = reset.installed = now;
+    reset.causes = {{.text = StrCat("growth from ", size_before, " to ", installed->size())}};
+    reset.installed = now;
     AddReset(std::move(reset));
-  } else if (!resets.empty() && resets.back().view.to.value == 0) {
-    resets.back().view.from = installed->id.number;  // the loss under way is one of this generation
+  } else if (Reset* open = OpenReset()) {
+    open->view.from = installed->id.number;  // the loss under way is one of this generation
   }
   PersistNow();
   publish_all = true;
   Say(Severity::kInfo,
-      StrCat("generation ", ToString(installed->id.number), ": ", Members(installed->size()),
-             ", entered at a commit of generation ", ToString(parent->id.number)));
+      Announcement(*installed, "entered at a commit of generation " + ToString(parent->id.number)));
+}
+
+// Their numbers are used up; without a word about it people would look for those generations.
+void Membership::State::GiveUpPrepared(const std::string& why) {
+  for (const Roster& next : std::exchange(prepared, {})) {
+    Say(Severity::kInfo,
+        StrCat("generation ", ToString(next.id.number), " was prepared and is given up: ", why));
+  }
 }
 
 // Before its first commit in the new generation a member holds exactly the boundary version. A

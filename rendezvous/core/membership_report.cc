@@ -175,6 +175,7 @@ void Membership::State::CountExit(Worker& worker) {
 
 void Membership::State::NoteDeath(Worker& worker) {
   const WorkerReport& report = worker.report;
+  CompleteCause(worker);
   if (worker.death_noted || ending || finished || report.released) {
     worker.death_noted = true;
     return;
@@ -196,12 +197,6 @@ void Membership::State::NoteDeath(Worker& worker) {
         "elastic_finish before it exits";
   }
   Say(Severity::kWarning, std::move(text));
-  for (Reset& reset : resets) {
-    if (reset.cause == report.incarnation && reset.cause_open) {
-      reset.view.cause = StrCat(NameOf(worker), " ", DeathText(worker));
-      reset.cause_open = false;
-    }
-  }
 }
 
 std::string Membership::State::DeathText(const Worker& worker) const {

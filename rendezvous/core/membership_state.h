@@ -92,11 +92,15 @@ struct Plan {
   bool state_lost = false;            // no holder can ever come back (P19)
 };
 
+struct Cause {
+  WorkerIncarnation worker;  // invalid: no worker's
+  std::string text;
+  bool open = false;  // its exit status will still complete the text
+};
 struct Reset {
-  ResetView view;
-  WorkerIncarnation cause;
-  bool cause_open = false;  // its exit status will still complete the text
-  Instant began{}, answered{}, installed{};
+  ResetView view;  // its cause is made of these
+  std::vector<Cause> causes;
+  Instant installed{};
 };
 
 // How the job ends, once that is decided.
@@ -105,7 +109,7 @@ struct Ending {
   std::string reason;
   StopMode mode = StopMode::kNone;
   std::optional<Instant> give_up;
-  std::string stop_reason;
+  std::string before_cause;  // set: the reason is this and the newest reset's cause
 };
 
 struct Membership::State {
@@ -194,6 +198,7 @@ struct Membership::State {
   Held NewestHeld() const;
   std::optional<Instant> NextDeadline() const;                          // membership_tick.cc
   Orders OrdersFor(int host, const std::vector<int32_t>& slots) const;  // directive.cc
+  std::string Announcement(const Roster& roster, const std::string& from) const;
   JobView View() const;
 
   // ---- changes -------------------------------------------------------------------------------
@@ -201,8 +206,13 @@ struct Membership::State {
   void Say(Severity severity, std::string text) { Emit(Note{severity, std::move(text)}); }
   void PersistNow();
   void MarkLost(Worker& worker, const std::string& cause, bool exit_follows = false);
-  void AddCause(const Worker& worker, const std::string& cause, bool exit_follows = false);
+  Reset* OpenReset();  // membership_resets.cc; null: the newest one is over
   void AddReset(Reset reset);
+  void AddCause(Cause cause);
+  void AddCauseUnlessKnown();
+  void CompleteCause(const Worker& worker);
+  void NoteAnswers(WaitReason waits_for);
+  void CloseReset(const Roster& roster);
   void InstallSuccessor(const Plan& plan);
   bool RemoveBrokenLink();
   std::string FarEnds(WorkerIncarnation id) const;
@@ -224,6 +234,7 @@ struct Membership::State {
   void CountExit(Worker& worker);
   void Install(Roster roster);
   void InstallLearned(size_t prepared_index, const Worker& witness);
+  void GiveUpPrepared(const std::string& why);
   void LearnResume(const Worker& witness);
   void ForgetAbsent(Host& host, int index);
   void End(int exit_code, std::string reason, StopMode mode);
@@ -263,6 +274,7 @@ struct Membership::State {
   Instant installed_at{};
   bool all_entered = false;
   std::optional<Instant> broken_since;  // no generation that can go on since then
+  std::optional<Instant> answered;      // the broken one's last word has come
   Wait waiting;                         // as of the newest step
   std::optional<Wait> wait_told;        // newest one that was told since the job last went on
   Instant wait_due{};                   // when `waiting` may be told
@@ -279,6 +291,7 @@ struct Membership::State {
   std::deque<Reset> resets;
   int resets_total = 0;
   std::optional<Ending> ending;
+  Held newest_at_end;  // members are forgotten while a job ends, what they had is still asked for
   bool ended = false;
   bool publish_all = false;
   std::set<int> publish_hosts;

@@ -69,7 +69,7 @@ void Story::Dispatch(const Words& words) {
     return Status();
   }
   if (command == "resets") {
-    return Resets();
+    return Resets(words.size() > 1);
   }
   if (command == "stop") {
     return Feed(

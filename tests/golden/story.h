@@ -63,7 +63,7 @@ class Story {
   void Restart(const Words& words);
   void Start(const Words& words);
   void Status();
-  void Resets();
+  void Resets(bool durations);
   void Feed(const Event& event);
   void Show(const Action& action);
   void ShowRoster(const char* title, const Roster& roster);

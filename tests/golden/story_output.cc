@@ -159,11 +159,15 @@ void Story::ShowOrders(const std::string& host) {
   }
 }
 
-void Story::Resets() {
+void Story::Resets(bool durations) {
   for (const ResetView& reset : membership_->View(now_).resets) {
     out_ << reset.from.value << " -> " << reset.to.value << ", " << reset.size_before << " -> "
          << reset.size_after << ", resumed " << ToString(reset.resumed.version) << ": "
          << reset.cause << "\n";
+    if (durations) {
+      out_ << "  answers " << FormatDuration(reset.answers) << ", form "
+           << FormatDuration(reset.form) << ", enter " << FormatDuration(reset.enter) << "\n";
+    }
   }
 }
 
