@@ -38,6 +38,7 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
   agents_issued = restored->agents_reserved;
   numbers_issued = restored->numbers_reserved;
   finished = restored->finished;
+  recorded_at = start;  // hosts that are not heard yet are still given the time to hear of it
   if (restored->installed) {
     const Roster& roster = *restored->installed;
     lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);

@@ -162,7 +162,8 @@ struct Membership::State {
   bool HostGivenUp(const Host& host, int members_counted) const;
   bool AccusedHost(const Host& host) const;
   bool Silent(const Host& host) const;
-  Instant GiveUpAt() const;  // membership_end.cc
+  Instant GiveUpAt() const;        // membership_end.cc
+  bool MayReturn(int host) const;  // membership_end.cc
   std::string WhyLost(const Host& host) const;
   std::string Silence(const Host& host) const;
   bool Waiting(const Worker& worker) const;       // may be put into a generation
