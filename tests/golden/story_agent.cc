@@ -62,7 +62,7 @@ void Story::Obey(Agent& agent, const std::string& host, const Directive& directi
     } else if (told(directive.remove)) {
       Die(actor, "signal:9");
       report.cause = DeathCause::kMarkedByServer;
-    } else if (told(directive.leave)) {
+    } else if (directive.finished && directive.installed->Find(report.incarnation) == nullptr) {
       report.released = true;
       Die(actor, "exit:0");
     }

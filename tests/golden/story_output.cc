@@ -144,7 +144,6 @@ void Story::ShowOrders(const std::string& host) {
       line << " " << title << "=" << Names(now_told);
     }
   };
-  list("leave", d.leave, before.leave);
   list("remove", d.remove, before.remove);
   list("offer-again", d.offer_again, before.offer_again);
   list("forget", d.forget, before.forget);
