@@ -23,6 +23,13 @@ void Membership::State::OnConnected(const AgentConnected& event) {
                                                             HostList(hosts)))});
     return;
   }
+  if (event.slots < host->spec.slots) {
+    Emit(RefuseAgent{event.connection,
+                     FailedPreconditionError(StrCat("the agent of host '", event.host, "' can run ",
+                                                    event.slots, " of the ", host->spec.slots,
+                                                    " workers that -H asks for"))});
+    return;
+  }
   if (event.previous.value != 0 && event.previous < host->agent) {
     Emit(RefuseAgent{event.connection,
                      AbortedError(StrCat("a newer agent has registered for host '", event.host,

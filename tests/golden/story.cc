@@ -91,7 +91,7 @@ void Story::Dispatch(const Words& words) {
 bool Story::DispatchAgents(const Words& words) {
   const std::string& command = words.at(0);
   if (command == "connect") {
-    Connect(words.at(1), false);
+    Connect(words.at(1), false, words.size() > 2 ? std::stoi(words[2]) : kSlotsPerHostMax);
   } else if (command == "reconnect") {
     Reconnect(words);
   } else if (command == "closes") {
@@ -157,7 +157,7 @@ void Story::Job(const Words& words) {
   membership_ = std::make_unique<Membership>(spec_, ServerIncarnation{++server_}, record_, now_);
 }
 
-void Story::Connect(const std::string& host, bool again) {
+void Story::Connect(const std::string& host, bool again, int32_t slots) {
   Agent& agent = agents_[host];
   const AgentIncarnation previous = again ? agent.incarnation : AgentIncarnation{};
   const Agent before = agent;
@@ -171,7 +171,7 @@ void Story::Connect(const std::string& host, bool again) {
       actor.forgotten = actor.forgotten || actor.host == host;
     }
   }
-  Feed(AgentConnected{agent.connection, host, 1, previous});
+  Feed(AgentConnected{agent.connection, host, slots, previous});
 }
 
 // reconnect a [as 7]: with its incarnation, or with one that it was never given.

@@ -45,7 +45,7 @@ class Story {
   bool DispatchAgents(const Words& words);
   bool DispatchWorkers(const Words& words);
   void Job(const Words& words);
-  void Connect(const std::string& host, bool again);
+  void Connect(const std::string& host, bool again, int32_t slots = kSlotsPerHostMax);
   void Reconnect(const Words& words);
   void Spawn(const std::string& name, const std::string& place);
   void Change(Actor& actor, const Words& words);
