@@ -135,9 +135,8 @@ void Membership::State::PersistNow() {
 }
 
 Host* Membership::State::FindHost(const std::string& name) {
-  const auto found =
-      std::ranges::find_if(hosts, [&](const Host& host) { return host.spec.name == name; });
-  return found == hosts.end() ? nullptr : &*found;
+  const auto index = static_cast<size_t>(OrderOf(name));
+  return index < hosts.size() ? &hosts[index] : nullptr;
 }
 
 int Membership::State::OrderOf(const std::string& name) const {

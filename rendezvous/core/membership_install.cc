@@ -138,13 +138,8 @@ void Membership::State::InstallSuccessor(const Plan& plan) {
   const auto add = [&](const Worker& worker, int32_t previous_rank) {
     const bool holds = plan.resume.valid() && Holds(worker, plan.resume.version);
     live_holders += holds ? 1 : 0;
-    candidates.push_back({.incarnation = worker.report.incarnation,
-                          .host_order = worker.host,
-                          .host = hosts[static_cast<size_t>(worker.host)].spec.name,
-                          .slot = worker.report.slot,
-                          .data = worker.report.data,
-                          .previous_rank = previous_rank,
-                          .holds_resume = holds});
+    candidates.push_back(CandidateOf(worker, previous_rank));
+    candidates.back().holds_resume = holds;
   };
   for (const Worker* worker : plan.keep) {
     const RosterEntry* entry = installed->Find(worker->report.incarnation);
@@ -198,6 +193,7 @@ void Membership::State::Install(Roster roster) {
     const bool speaks = entry.first.agent == hosts[static_cast<size_t>(worker.host)].agent;
     return installed->Find(entry.first) == nullptr && (worker.copy_dropped || !speaks);
   });
+  ForgetPast();
   PersistNow();
   publish_all = true;
   const Held& resume = installed->resume;

@@ -9,6 +9,9 @@ namespace elastic::internal {
 
 namespace {
 constexpr uint32_t kNumberMax = std::numeric_limits<uint32_t>::max();
+// Generations whose line is remembered. A job that fails makes a commit at least every
+// no_progress_limit of them, so nobody holds a version as old as that for long.
+constexpr size_t kLineageKept = 4096;
 }  // namespace
 
 // Every number is on record before it is sent, so nobody can know a higher one. Only a server that
@@ -115,6 +118,20 @@ GenerationNumber Membership::State::IssueNumber() {
   ++numbers_issued.value;
   ELASTIC_CHECK(numbers_issued > closed);
   return numbers_issued;
+}
+
+// Lives that are over, and that nothing names any more, would add up in a job that runs for weeks.
+void Membership::State::ForgetPast() {
+  ELASTIC_CHECK(prepared.empty());
+  std::erase_if(removed, [&](const WorkerIncarnation& id) { return !workers.contains(id); });
+  std::erase_if(heard, [&](const auto& entry) {
+    const AgentIncarnation agent = entry.first;
+    const auto worker = workers.lower_bound({agent, 0});
+    const bool has_workers = worker != workers.end() && worker->first.agent == agent;
+    return !has_workers &&
+           std::ranges::none_of(hosts, [&](const Host& host) { return host.agent == agent; });
+  });
+  lineage.KeepNewest(kLineageKept);
 }
 
 void Membership::State::EndWithoutNumbers(std::string_view what) {

@@ -20,20 +20,12 @@ void Membership::State::Prepare() {
     return;
   }
   std::vector<Candidate> candidates;
-  const auto add = [&](const Worker& worker, int32_t previous_rank) {
-    candidates.push_back({.incarnation = worker.report.incarnation,
-                          .host_order = worker.host,
-                          .host = hosts[static_cast<size_t>(worker.host)].spec.name,
-                          .slot = worker.report.slot,
-                          .data = worker.report.data,
-                          .previous_rank = previous_rank});
-  };
   for (size_t rank = 0; rank < members.size(); ++rank) {
-    add(*members[rank], static_cast<int32_t>(rank));
+    candidates.push_back(CandidateOf(*members[rank], static_cast<int32_t>(rank)));
   }
   for (const Worker* worker : newcomers) {
     if (std::ssize(candidates) < std::max(spec.np, spec.max_np)) {
-      add(*worker, -1);
+      candidates.push_back(CandidateOf(*worker, -1));
     }
   }
   const bool grows = candidates.size() > members.size();
@@ -75,6 +67,7 @@ void Membership::State::InstallLearned(size_t prepared_index, const Worker& witn
   all_entered = false;
   installed_at = now;
   IndexMembers();
+  ForgetPast();
   LearnResume(witness);
   if (whole) {
     Reset reset;

@@ -27,8 +27,6 @@ void Membership::State::OnReported(const AgentReported& event) {
   }
   host->last.sequence = report.sequence;
   host->last.acked_directive = std::max(host->last.acked_directive, acked);
-  host->last.installed = report.installed;
-  host->last.prepared = report.prepared;
   host->last.closed = std::max(host->last.closed, report.closed);
   host->last.copies = report.copies;
   host->reported = true;
@@ -144,7 +142,6 @@ void Membership::State::ForgetAbsent(Host& host, int index) {
     }
     worker.copy_dropped = true;
     worker.report.held = {};
-    host.forgotten.erase(at->first);
     at = Named(worker) ? std::next(at) : workers.erase(at);
     publish_hosts.insert(index);
   }

@@ -77,8 +77,7 @@ struct Host {
   // What the agent was last told to do, to see whether it changed, and when it was told.
   std::optional<Orders> told;
   Instant told_at{};
-  uint64_t final_sequence = 0;            // first directive that said stop or finished
-  std::set<WorkerIncarnation> forgotten;  // told to forget, still in its reports
+  uint64_t final_sequence = 0;  // first directive that said stop or finished
 };
 
 inline std::string Members(int count) { return StrCat(count, count == 1 ? " member" : " members"); }
@@ -183,7 +182,8 @@ struct Membership::State {
   AgentIncarnation HighestAgentKnown() const;
   bool NumberLeft() const;
   bool AgentNumberLeft() const;
-  Plan Examine() const;  // membership_form.cc
+  Candidate CandidateOf(const Worker& worker, int32_t previous_rank) const;  // membership_first.cc
+  Plan Examine() const;                                                      // membership_form.cc
   bool ExamineMembers(Plan& plan) const;
   bool FenceAnswered(Plan& plan) const;
   bool PreparedAccounted(Plan& plan) const;
@@ -229,6 +229,7 @@ struct Membership::State {
   void StrayNumber(Worker& worker, const WorkerReport& report, GenerationNumber named);
   GenerationNumber IssueNumber();
   void EndWithoutNumbers(std::string_view what);
+  void ForgetPast();
   void CollectAccusations(const AgentReport& report);
   void LearnBoundaries(const AgentReport& report);
   void NoteDeath(Worker& worker);
