@@ -52,7 +52,6 @@ void AgentCore::State::On(const agent_event::DirectiveCame& event) {
   TakePrepared(directive.prepared);
   wanted = directive.slots;
   spawn_allowed = directive.spawn_allowed;
-  leave.insert(directive.leave.begin(), directive.leave.end());
 
   // Killed, so that the report of its death, for which the server waits, becomes true (P13).
   for (const WorkerIncarnation removed : directive.remove) {

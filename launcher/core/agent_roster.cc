@@ -97,7 +97,7 @@ void AgentCore::State::Deliver(AgentWorker& worker) {
     }
   }
   const bool unneeded = finished.has_value() && !worker.told_finish;
-  if ((leave.contains(worker.incarnation) || unneeded) && !worker.told_leave) {
+  if (unneeded && !worker.told_leave) {
     worker.told_leave = true;
     Emit(agent_action::TellLeave{worker.process});
   }

@@ -166,7 +166,6 @@ struct AgentCore::State {
   std::set<Mark> marks;
   std::set<WorkerIncarnation> lost;  // local ones, also those forgotten
   std::optional<FinishRecord> finished;
-  std::set<WorkerIncarnation> leave;
   Endpoint copies;
 
   StopMode stop = StopMode::kNone;

@@ -7,7 +7,7 @@
 namespace elastic::internal {
 
 // 64-bit digest of bytes, the same on every little-endian platform; detects accidents, proves
-// nothing against an attacker. Four independent multiply lanes so that large states hash near the
+// nothing against an attacker. Eight independent multiply lanes so that large states hash near the
 // speed of memory; the algorithm is our own and part of the wire format (version 1).
 uint64_t HashBytes(const void* data, size_t bytes, uint64_t seed = 0);
 

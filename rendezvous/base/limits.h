@@ -8,16 +8,22 @@
 
 namespace elastic::internal {
 
-// Every limit has a name here (style rule 7); reaching one is an error with its own message.
+// Limits that more than one part knows (style rule 7); reaching one is an error with its own
+// message. What belongs to one part alone is named there.
 inline constexpr int kHostsMax = 1024;
 inline constexpr int kAgentStreamsMax =
     2 * kHostsMax;  // a host's old stream may linger beside its new
 inline constexpr int kSlotsPerHostMax = 256;
 inline constexpr int kMembersMax = 1024;
+// Workers, and a copy of each member that the parent generation may have lost.
+inline constexpr int kRosterEntriesMax = 2 * kMembersMax;
+inline constexpr int kMarksMax = 1 << 16;  // in a report or a directive
 inline constexpr size_t kHostNameBytesMax = 255;
 inline constexpr size_t kDriverQueueMax = 65536;             // events waiting for the core
 inline constexpr size_t kControlMessageBytesMax = 4u << 20;  // one gRPC message
 inline constexpr size_t kLocalFrameBytesMax = 200u << 10;    // one frame of the Unix socket
+// Generation and agent numbers that a server without a record takes from its predecessor's agents.
+inline constexpr uint32_t kNumbersLearntMax = uint32_t{1} << 31;
 inline constexpr size_t kStateBytesMax = size_t{1} << 42;
 
 // Times of the protocol that are no flags.

@@ -133,13 +133,12 @@ struct Directive {
   std::vector<Mark> marks;
   std::vector<int32_t> slots;             // that should have a live worker
   bool spawn_allowed = true;              // false while re-forming (kSpawnHold at most)
-  std::vector<WorkerIncarnation> leave;   // newcomers or drained workers told to exit 0
   std::vector<WorkerIncarnation> remove;  // removed: kill, never part of a generation again
   // Were members when their host fell silent and are none any more: offer the live processes again
   // as newcomers (P20).
   std::vector<WorkerIncarnation> offer_again;
   std::vector<WorkerIncarnation> forget;  // exit counted, copy not needed: drop entry and memory
-  std::optional<FinishRecord> finished;
+  std::optional<FinishRecord> finished;   // workers that are not of its generation exit 0
   StopMode stop = StopMode::kNone;
   std::string stop_reason;
   friend bool operator==(const Directive&, const Directive&) = default;

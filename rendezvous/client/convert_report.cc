@@ -8,7 +8,6 @@ namespace {
 
 constexpr int kAccusationsMax = 4 * kMembersMax;
 constexpr int kWorkersPerReportMax = 1 << 16;  // dead ones stay until they may be forgotten
-constexpr int kMarksMax = 1 << 16;
 
 Status FillLifetime(const v1::WorkerReport& proto, WorkerReport& worker) {
   ASSIGN_OR_RETURN(worker.life,

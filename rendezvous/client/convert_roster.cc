@@ -6,9 +6,6 @@ namespace elastic::internal {
 
 namespace {
 
-// Workers, and a copy of each member that the parent generation may have lost.
-constexpr int kRosterEntriesMax = 2 * kMembersMax;
-constexpr int kMarksMax = 1 << 16;
 constexpr int kWorkersNamedMax = 1 << 16;
 
 v1::RosterEntry EntryToProto(const RosterEntry& entry) {
@@ -95,7 +92,6 @@ Status FillLists(const v1::Directive& proto, Directive& directive) {
     RETURN_IF_ERROR(CheckRange("directive.slots", slot, 0, kSlotsPerHostMax - 1));
     directive.slots.push_back(slot);
   }
-  ASSIGN_OR_RETURN(directive.leave, IdsFrom(proto.leave(), "directive.leave count"));
   ASSIGN_OR_RETURN(directive.remove, IdsFrom(proto.remove(), "directive.remove count"));
   ASSIGN_OR_RETURN(directive.offer_again,
                    IdsFrom(proto.offer_again(), "directive.offer_again count"));
@@ -161,7 +157,6 @@ v1::Directive ToProto(const Directive& directive, const KnownRosters& known) {
     proto.add_slots(slot);
   }
   proto.set_spawn_allowed(directive.spawn_allowed);
-  Fill(directive.leave, proto.mutable_leave());
   Fill(directive.remove, proto.mutable_remove());
   Fill(directive.offer_again, proto.mutable_offer_again());
   Fill(directive.forget, proto.mutable_forget());

@@ -114,7 +114,6 @@ class Maker {
             .marks = Some([&] { return Loss(); }),
             .slots = Some([&] { return Slot(); }),
             .spawn_allowed = Flag(),
-            .leave = Some([&] { return Worker(); }),
             .remove = Some([&] { return Worker(); }),
             .offer_again = Some([&] { return Worker(); }),
             .forget = Some([&] { return Worker(); }),

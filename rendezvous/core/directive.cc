@@ -10,7 +10,7 @@ bool SameOrders(const Orders& a, const Orders& b) {
   const Directive& y = b.directive;
   return a.installed == b.installed && a.prepared == b.prepared && x.agent == y.agent &&
          x.closed == y.closed && x.marks == y.marks && x.slots == y.slots &&
-         x.spawn_allowed == y.spawn_allowed && x.leave == y.leave && x.remove == y.remove &&
+         x.spawn_allowed == y.spawn_allowed && x.remove == y.remove &&
          x.offer_again == y.offer_again && x.forget == y.forget && x.finished == y.finished &&
          x.stop == y.stop;
 }
@@ -41,9 +41,6 @@ Orders Membership::State::OrdersFor(int index, const std::vector<int32_t>& slots
       directive.remove.push_back(at->first);
     } else if (Returned(worker)) {
       directive.offer_again.push_back(at->first);
-    }
-    if (finished && !worker.dead() && installed->Find(at->first) == nullptr) {
-      directive.leave.push_back(at->first);
     }
     if (Forgettable(worker)) {
       directive.forget.push_back(at->first);
@@ -194,9 +191,6 @@ void Membership::State::PublishChanges() {
     // An agent that stops ends once its last report is acknowledged: that is never put off.
     const bool beat_due = reported_now && (ending || now >= host.told_at + kAgentBeatInterval / 2);
     if (changed || beat_due) {
-      for (const WorkerIncarnation& gone : orders.directive.forget) {
-        host.forgotten.insert(gone);
-      }
       host.told = std::move(orders);
       host.told_at = now;
       Emit(Publish{host.spec.name});

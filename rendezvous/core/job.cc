@@ -18,16 +18,21 @@ std::string Names(const std::vector<std::string>& who) {
   return text;
 }
 
+std::string Count(int count, const char* noun) {
+  return StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
 std::string What(const Wait& wait) {
   const std::string numbers = StrCat(wait.have, " of ", wait.want);
   switch (wait.reason) {
     case WaitReason::kNone: return "";
     case WaitReason::kAgents:
-      return StrCat("need agents on ", wait.want, " hosts (-H), have ", wait.have);
+      return StrCat("need agents on ", Count(wait.want, "host"), " (-H), have ", wait.have);
     case WaitReason::kWorkersReady:
-      return StrCat("need ", wait.want, " workers that are ready (-np), have ", wait.have);
+      return StrCat("need ", Count(wait.want, "worker"), wait.want == 1 ? " that is" : " that are",
+                    " ready (-np), have ", wait.have);
     case WaitReason::kMinNp:
-      return StrCat("need ", wait.want, " workers (--min-np), have ", wait.have);
+      return StrCat("need ", Count(wait.want, "worker"), " (--min-np), have ", wait.have);
     case WaitReason::kFenceAnswers: return "the old generation is not fenced everywhere yet";
     case WaitReason::kCommitting: return "a worker is still committing";
     case WaitReason::kPreparedMayBeEntered:

@@ -38,6 +38,7 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
   agents_issued = restored->agents_reserved;
   numbers_issued = restored->numbers_reserved;
   finished = restored->finished;
+  recorded_at = start;  // hosts that are not heard yet are still given the time to hear of it
   if (restored->installed) {
     const Roster& roster = *restored->installed;
     lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);
@@ -129,9 +130,8 @@ void Membership::State::PersistNow() {
 }
 
 Host* Membership::State::FindHost(const std::string& name) {
-  const auto found =
-      std::ranges::find_if(hosts, [&](const Host& host) { return host.spec.name == name; });
-  return found == hosts.end() ? nullptr : &*found;
+  const auto index = static_cast<size_t>(OrderOf(name));
+  return index < hosts.size() ? &hosts[index] : nullptr;
 }
 
 int Membership::State::OrderOf(const std::string& name) const {

@@ -67,8 +67,8 @@ struct JournalRecord {
 struct Persist {
   JournalRecord record;
 };
-// The stream is accepted as this incarnation of the agent; older streams of the host are told that
-// they are superseded (Directive::agent differs from theirs).
+// The stream is accepted as this incarnation of the agent. An older stream of the same incarnation
+// may be closed; that of an older one has been refused before.
 struct AdmitAgent {
   ConnectionId connection;
   AgentIncarnation agent;
@@ -82,7 +82,7 @@ struct RefuseAgent {
 struct Publish {
   std::string host;
 };
-// One line for people, also kept as an event.
+// One line for people.
 struct Note {
   Severity severity = Severity::kInfo;
   std::string text;

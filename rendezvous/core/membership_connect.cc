@@ -23,16 +23,38 @@ void Membership::State::OnConnected(const AgentConnected& event) {
                                                             HostList(hosts)))});
     return;
   }
+  if (event.slots < host->spec.slots) {
+    Emit(RefuseAgent{event.connection,
+                     FailedPreconditionError(StrCat("the agent of host '", event.host, "' can run ",
+                                                    event.slots, " of the ", host->spec.slots,
+                                                    " workers that -H asks for"))});
+    return;
+  }
   if (event.previous.value != 0 && event.previous < host->agent) {
     Emit(RefuseAgent{event.connection,
                      AbortedError(StrCat("a newer agent has registered for host '", event.host,
                                          "': this one must end its workers"))});
     return;
   }
+  if (host->agent.value == 0 && event.previous > HighestAgentKnown()) {
+    const std::string text =
+        StrCat("the agent of host ", event.host, " says that it is agent ", event.previous.value,
+               ", but the newest that was issued is ", agents_issued.value);
+    Say(Severity::kWarning, text + ": it is refused");
+    Emit(RefuseAgent{event.connection,
+                     InvalidArgumentError(text + ": end the workers and register anew")});
+    return;
+  }
+  if (event.previous.value == 0 && !AgentNumberLeft()) {
+    EndWithoutNumbers("agent numbers");
+    Emit(RefuseAgent{event.connection, FailedPreconditionError(ending->reason)});
+    return;
+  }
   host->start_failure.reset();
   if (event.previous.value != 0 && host->agent.value == 0) {
     // An agent that outlived the server's predecessor keeps the identity its workers are named by.
     host->agent = event.previous;
+    host->outlived = true;
     agents_issued = std::max(agents_issued, event.previous);
     relearn = relearn || !installed;
   } else if (event.previous.value == 0 || event.previous != host->agent) {

@@ -21,6 +21,7 @@ void Membership::State::End(int exit_code, std::string reason, StopMode mode) {
   if (ending) {
     return;
   }
+  newest_at_end = NewestHeld();
   const Duration grace = mode == StopMode::kImmediate ? kKillAllowance : spec.grace_period;
   ending = Ending{.exit_code = exit_code,
                   .reason = std::move(reason),
@@ -48,6 +49,12 @@ Instant Membership::State::GiveUpAt() const {
                                    : recorded_at + spec.grace_period + kStopSlack;
 }
 
+// A member's host that this server has never heard, but its predecessor had: it must still be told.
+bool Membership::State::MayReturn(int host) const {
+  return from_record && hosts[static_cast<size_t>(host)].agent.value == 0 &&
+         std::ranges::any_of(members, [&](const Worker* worker) { return worker->host == host; });
+}
+
 // The job is over when nothing of it can still be running: every agent has seen the last orders and
 // reported all its workers dead, or is gone itself (its guardian ends what it left).
 void Membership::State::EndWhenGone() {
@@ -72,7 +79,8 @@ void Membership::State::EndWhenGone() {
       if (!told || !quiet) {
         return;
       }
-    } else if (host.stream_ended && now < *host.stream_ended + kStreamReturnWindow) {
+    } else if (host.stream_ended ? now < *host.stream_ended + kStreamReturnWindow
+                                 : MayReturn(static_cast<int>(i))) {
       return;
     }
   }

@@ -12,7 +12,7 @@ void Membership::State::RecordIfFinished() {
   }
   const Held* first = nullptr;
   for (const Worker* worker : members) {
-    if (!worker->in_generation(installed->id.number) || !worker->report.finished) {
+    if (!worker->in_generation(installed->id) || !worker->report.finished) {
       return;
     }
     const Held& state = *worker->report.finished;

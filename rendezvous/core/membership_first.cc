@@ -5,6 +5,15 @@
 
 namespace elastic::internal {
 
+Candidate Membership::State::CandidateOf(const Worker& worker, int32_t previous_rank) const {
+  return {.incarnation = worker.report.incarnation,
+          .host_order = worker.host,
+          .host = hosts[static_cast<size_t>(worker.host)].spec.name,
+          .slot = worker.report.slot,
+          .data = worker.report.data,
+          .previous_rank = previous_rank};
+}
+
 // The first generation needs all the workers that the user asked for; there is no state yet to be
 // saved by starting with fewer.
 void Membership::State::FormFirst() {
@@ -29,16 +38,16 @@ void Membership::State::FormFirst() {
   if (std::ssize(ready) < spec.np) {
     return;
   }
+  if (!NumberLeft()) {
+    EndWithoutNumbers("generation numbers");
+    return;
+  }
   std::vector<Candidate> candidates;
   for (const Worker* worker : ready) {
     if (std::ssize(candidates) == spec.np) {
       break;
     }
-    candidates.push_back({.incarnation = worker->report.incarnation,
-                          .host_order = worker->host,
-                          .host = hosts[static_cast<size_t>(worker->host)].spec.name,
-                          .slot = worker->report.slot,
-                          .data = worker->report.data});
+    candidates.push_back(CandidateOf(*worker, -1));
   }
   Roster roster{.id = {},
                 .kind = GenerationKind::kInstalled,

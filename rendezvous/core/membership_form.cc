@@ -176,7 +176,7 @@ bool Membership::State::Lost(const Worker& worker) const {
   }
   const Host& host = hosts[static_cast<size_t>(worker.host)];
   const bool present = worker.report.incarnation.agent == host.agent;
-  if (worker.reported && worker.report.word.generation.value == 0 && present &&
+  if (worker.reported && !worker.stray && worker.report.word.generation.value == 0 && present &&
       host.last.closed >= closed) {
     return true;
   }
@@ -276,10 +276,13 @@ void Membership::State::ChooseState(Plan& plan) const {
     const CommitWord& word = worker.report.word;
     // A final word without a commit, or one that never entered, shows that none of a generation
     // that began without state has committed: every commit needs all of them (P6, V10).
-    nobody_committed = nobody_committed ||
-                       (began_empty && member && (word.generation != number || word.commits == 0));
-    if (worker.dead() || member || std::ranges::count(plan.add, &worker) > 0) {
-      offers.push_back(worker.copy_dropped ? Held{} : worker.report.held);
+    nobody_committed = nobody_committed || (began_empty && member && !worker.stray &&
+                                            (word.generation != number || word.commits == 0));
+    const bool served = hosts[static_cast<size_t>(worker.host)].last.copies.valid();
+    const bool offered = worker.dead() ? served && !worker.copy_dropped
+                                       : member || std::ranges::count(plan.add, &worker) > 0;
+    if (offered) {
+      offers.push_back(worker.report.held);
     }
   }
   plan.resume = ChooseResume(lineage, number, offers);
@@ -293,9 +296,8 @@ void Membership::State::ChooseState(Plan& plan) const {
     return;
   }
   for (const auto& [id, worker] : workers) {
-    const Host& host = hosts[static_cast<size_t>(worker.host)];
-    if (worker.dead() && Reachable(worker) && Holds(worker, plan.resume.version) &&
-        host.last.copies.valid()) {
+    const bool served = hosts[static_cast<size_t>(worker.host)].last.copies.valid();
+    if (worker.dead() && served && Reachable(worker) && Holds(worker, plan.resume.version)) {
       plan.copies.push_back(&worker);
     }
   }

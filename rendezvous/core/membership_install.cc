@@ -39,23 +39,13 @@ std::vector<const Worker*> Membership::State::AllWaiting() const {
   return found;
 }
 
-GenerationNumber Membership::State::IssueNumber() {
-  ++numbers_issued.value;
-  ELASTIC_CHECK(numbers_issued > closed);
-  return numbers_issued;
-}
-
 void Membership::State::FormSuccessor() {
   if (!installed || !Broken() || ending) {
     return;
   }
   const Plan plan = Examine();
-  const WaitReason reason = plan.wait.reason;
-  if (!resets.empty() && resets.back().view.to.value == 0 && resets.back().answered == Instant{} &&
-      reason != WaitReason::kFenceAnswers && reason != WaitReason::kCommitting) {
-    resets.back().answered = now;
-  }
-  if (reason != WaitReason::kNone) {
+  NoteAnswers(plan.wait.reason);
+  if (plan.wait.reason != WaitReason::kNone) {
     if (plan.state_lost) {
       End(static_cast<int>(JobExit::kStateLost),
           StrCat("every holder of the committed state is gone for good; generation ",
@@ -65,7 +55,15 @@ void Membership::State::FormSuccessor() {
     }
     return;
   }
-  if (RemoveBrokenLink() || NoProgress(plan)) {
+  if (RemoveBrokenLink()) {
+    return;
+  }
+  AddCauseUnlessKnown();
+  if (NoProgress(plan)) {
+    return;
+  }
+  if (!NumberLeft()) {
+    EndWithoutNumbers("generation numbers");
     return;
   }
   InstallSuccessor(plan);
@@ -95,7 +93,7 @@ bool Membership::State::RemoveBrokenLink() {
   ELASTIC_CHECK(worst != nullptr);
   const std::string cause = "has a broken connection to " + FarEnds(worst->report.incarnation);
   if (broken_links <= kBrokenLinkTries) {
-    AddCause(*worst, cause);
+    AddCause({.worker = worst->report.incarnation, .text = StrCat(NameOf(*worst), " ", cause)});
     return false;
   }
   removed.insert(worst->report.incarnation);
@@ -125,11 +123,12 @@ bool Membership::State::NoProgress(const Plan& plan) {
   if (failures_without_progress < spec.no_progress_limit) {
     return false;
   }
-  End(static_cast<int>(JobExit::kWorkerFailure),
+  const std::string before =
       StrCat(failures_without_progress,
-             " generations in a row failed without a newly committed step; last: ",
-             resets.empty() ? std::string("unknown") : resets.back().view.cause),
+             " generations in a row failed without a newly committed step; last: ");
+  End(static_cast<int>(JobExit::kWorkerFailure), before + resets.back().view.cause,
       StopMode::kGraceful);
+  ending->before_cause = before;
   return true;
 }
 
@@ -139,13 +138,8 @@ void Membership::State::InstallSuccessor(const Plan& plan) {
   const auto add = [&](const Worker& worker, int32_t previous_rank) {
     const bool holds = plan.resume.valid() && Holds(worker, plan.resume.version);
     live_holders += holds ? 1 : 0;
-    candidates.push_back({.incarnation = worker.report.incarnation,
-                          .host_order = worker.host,
-                          .host = hosts[static_cast<size_t>(worker.host)].spec.name,
-                          .slot = worker.report.slot,
-                          .data = worker.report.data,
-                          .previous_rank = previous_rank,
-                          .holds_resume = holds});
+    candidates.push_back(CandidateOf(worker, previous_rank));
+    candidates.back().holds_resume = holds;
   };
   for (const Worker* worker : plan.keep) {
     const RosterEntry* entry = installed->Find(worker->report.incarnation);
@@ -181,21 +175,16 @@ void Membership::State::InstallSuccessor(const Plan& plan) {
 
 void Membership::State::Install(Roster roster) {
   lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);
-  if (!resets.empty() && resets.back().view.to.value == 0) {
-    Reset& reset = resets.back();
-    reset.view.to = roster.id.number;
-    reset.view.size_after = roster.size();
-    reset.view.resumed = roster.resume;
-    reset.installed = now;
-    reset.view.answers = reset.answered - reset.began;
-    reset.view.form = now - reset.answered;
-  }
+  const Reset* reset = OpenReset();
+  const std::string cause = reset != nullptr ? ", because " + reset->view.cause : std::string();
+  CloseReset(roster);
+  GiveUpPrepared(StrCat("generation ", ToString(roster.parent), " broke before"));
   installed = std::move(roster);
   parent.reset();
-  prepared.clear();
   marked.clear();
   accusations.clear();
   broken_since.reset();
+  answered.reset();
   all_entered = false;
   installed_at = now;
   IndexMembers();
@@ -204,14 +193,14 @@ void Membership::State::Install(Roster roster) {
     const bool speaks = entry.first.agent == hosts[static_cast<size_t>(worker.host)].agent;
     return installed->Find(entry.first) == nullptr && (worker.copy_dropped || !speaks);
   });
+  ForgetPast();
   PersistNow();
   publish_all = true;
-  Say(Severity::kInfo,
-      StrCat("generation ", ToString(installed->id.number), ": ", Members(installed->size()),
-             ", from ",
-             installed->resume.valid() ? StrCat("step ", installed->resume.step, ", version ",
-                                                ToString(installed->resume.version))
-                                       : std::string("the beginning")));
+  const Held& resume = installed->resume;
+  const std::string from =
+      resume.valid() ? StrCat("from step ", resume.step, ", version ", ToString(resume.version))
+                     : std::string("from the beginning");
+  Say(Severity::kInfo, Announcement(*installed, from) + cause);
 }
 
 void Membership::State::NoteEntered() {

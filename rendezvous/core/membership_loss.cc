@@ -83,37 +83,11 @@ void Membership::State::MarkLost(Worker& worker, const std::string& cause, bool 
     worker.given_up = cause;
   }
   if (installed && installed->Find(worker.report.incarnation) != nullptr) {
-    AddCause(worker, cause, exit_follows);
+    AddCause({.worker = worker.report.incarnation,
+              .text = StrCat(NameOf(worker), " ", cause),
+              .open = exit_follows});
   }
   publish_all = true;
-}
-
-// One cause counts as one reset (P18): everything that breaks one generation is one entry.
-void Membership::State::AddCause(const Worker& worker, const std::string& cause,
-                                 bool exit_follows) {
-  const std::string text = StrCat(NameOf(worker), " ", cause);
-  if (resets.empty() || resets.back().view.from != installed->id.number ||
-      resets.back().view.to.value != 0) {
-    Reset reset;
-    reset.view.from = installed->id.number;
-    reset.view.size_before = static_cast<int>(members.size());
-    reset.view.cause = text;
-    reset.cause = worker.report.incarnation;
-    reset.cause_open = exit_follows;
-    reset.began = now;
-    AddReset(std::move(reset));
-  } else {
-    resets.back().view.cause += "; " + text;
-    resets.back().cause_open = false;
-  }
-}
-
-void Membership::State::AddReset(Reset reset) {
-  resets.push_back(std::move(reset));
-  ++resets_total;
-  if (resets.size() > kResetsKept) {
-    resets.pop_front();
-  }
 }
 
 // A generation is broken when it cannot go on, whatever told us so: a lost member, an accusation, a
@@ -130,7 +104,7 @@ bool Membership::State::Broken() const {
   for (const Worker* worker : members) {
     const CommitWord& word = worker->report.word;
     const bool of_this_line =
-        word.generation == number ||
+        worker->in_generation(installed->id) ||
         (installed->kind == GenerationKind::kPrepared && word.generation == installed->parent) ||
         std::ranges::any_of(prepared,
                             [&](const Roster& next) { return next.id.number == word.generation; });
@@ -154,7 +128,7 @@ bool Membership::State::SourceVanished() const {
     if (!worker->reported) {
       return false;
     }
-    const bool in_it = worker->in_generation(installed->id.number);
+    const bool in_it = worker->in_generation(installed->id);
     if ((in_it && worker->report.entered) || (Holds(*worker, resume) && Reachable(*worker))) {
       return false;
     }
@@ -194,7 +168,7 @@ void Membership::State::CloseIfBroken() {
 }
 
 bool Membership::State::MemberEntered(const Worker& worker) const {
-  return worker.in_generation(installed->id.number) && worker.report.entered && !worker.dead();
+  return worker.in_generation(installed->id) && worker.report.entered && !worker.dead();
 }
 
 bool Membership::State::AllEntered() const {
@@ -215,7 +189,7 @@ void Membership::State::RemoveLateEntrants() {
       continue;
     }
     late.push_back(worker);
-    if (!worker->in_generation(installed->id.number)) {
+    if (!worker->in_generation(installed->id)) {
       tardy.push_back(worker);
     } else if (worker->report.beat_age > 10 * kWorkerBeatInterval) {
       mute.push_back(worker);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "rendezvous/base/check.h"
 #include "rendezvous/core/membership_state.h"
@@ -10,7 +11,8 @@ namespace elastic::internal {
 // that its ranks enter by themselves at a commit. Nothing is prepared before all have entered
 // (V15), nor from the first finished report on (P29).
 void Membership::State::Prepare() {
-  if (!installed || !all_entered || finish_seen || Broken() || closed >= installed->id.number) {
+  if (!installed || !all_entered || finish_seen || Broken() || closed >= installed->id.number ||
+      !NumberLeft()) {
     return;
   }
   const std::vector<const Worker*> newcomers = Newcomers();
@@ -18,20 +20,12 @@ void Membership::State::Prepare() {
     return;
   }
   std::vector<Candidate> candidates;
-  const auto add = [&](const Worker& worker, int32_t previous_rank) {
-    candidates.push_back({.incarnation = worker.report.incarnation,
-                          .host_order = worker.host,
-                          .host = hosts[static_cast<size_t>(worker.host)].spec.name,
-                          .slot = worker.report.slot,
-                          .data = worker.report.data,
-                          .previous_rank = previous_rank});
-  };
   for (size_t rank = 0; rank < members.size(); ++rank) {
-    add(*members[rank], static_cast<int32_t>(rank));
+    candidates.push_back(CandidateOf(*members[rank], static_cast<int32_t>(rank)));
   }
   for (const Worker* worker : newcomers) {
     if (std::ssize(candidates) < std::max(spec.np, spec.max_np)) {
-      add(*worker, -1);
+      candidates.push_back(CandidateOf(*worker, -1));
     }
   }
   const bool grows = candidates.size() > members.size();
@@ -68,29 +62,38 @@ void Membership::State::InstallLearned(size_t prepared_index, const Worker& witn
   const int size_before = static_cast<int>(members.size());
   parent = std::move(*installed);
   installed = std::move(prepared[prepared_index]);
-  prepared.clear();
+  prepared.erase(prepared.begin() + static_cast<std::ptrdiff_t>(prepared_index));
+  GiveUpPrepared(StrCat("generation ", ToString(installed->id.number), " was entered instead"));
   all_entered = false;
   installed_at = now;
   IndexMembers();
+  ForgetPast();
   LearnResume(witness);
   if (whole) {
     Reset reset;
     reset.view = {.from = parent->id.number,
                   .to = installed->id.number,
-                  .cause = StrCat("growth from ", size_before, " to ", installed->size()),
                   .size_before = size_before,
                   .size_after = installed->size()};
     reset.view.resumed = learned_resume;
-    reset.began = reset.answered = reset.installed = now;
+    reset.causes = {{.text = StrCat("growth from ", size_before, " to ", installed->size())}};
+    reset.installed = now;
     AddReset(std::move(reset));
-  } else if (!resets.empty() && resets.back().view.to.value == 0) {
-    resets.back().view.from = installed->id.number;  // the loss under way is one of this generation
+  } else if (Reset* open = OpenReset()) {
+    open->view.from = installed->id.number;  // the loss under way is one of this generation
   }
   PersistNow();
   publish_all = true;
   Say(Severity::kInfo,
-      StrCat("generation ", ToString(installed->id.number), ": ", Members(installed->size()),
-             ", entered at a commit of generation ", ToString(parent->id.number)));
+      Announcement(*installed, "entered at a commit of generation " + ToString(parent->id.number)));
+}
+
+// Their numbers are used up; without a word about it people would look for those generations.
+void Membership::State::GiveUpPrepared(const std::string& why) {
+  for (const Roster& next : std::exchange(prepared, {})) {
+    Say(Severity::kInfo,
+        StrCat("generation ", ToString(next.id.number), " was prepared and is given up: ", why));
+  }
 }
 
 // Before its first commit in the new generation a member holds exactly the boundary version. A
@@ -100,7 +103,7 @@ void Membership::State::LearnResume(const Worker& witness) {
   const bool was_member = parent && parent->Find(witness.report.incarnation) != nullptr;
   if (lineage.ResumeOf(installed->id.number).valid() || !version.valid() ||
       version.generation == installed->id.number || !was_member ||
-      !witness.in_generation(installed->id.number) || !lineage.OnLine(version, parent->id.number)) {
+      !witness.in_generation(installed->id) || !lineage.OnLine(version, parent->id.number)) {
     return;
   }
   lineage.LearnBoundary(installed->id.number, version);

@@ -13,6 +13,11 @@ void Membership::State::OnReported(const AgentReported& event) {
     return;  // an older life, or a repeated or late message
   }
   const int index = static_cast<int>(host - hosts.data());
+  const GenerationNumber highest = HighestKnown(*host);
+  if (RefuseStray(*host, report, highest)) {
+    return;
+  }
+  host->heard_here = true;
   heard[host->agent] = now;
   // A larger number is one of this server's predecessor.
   const uint64_t acked =
@@ -22,14 +27,12 @@ void Membership::State::OnReported(const AgentReported& event) {
   }
   host->last.sequence = report.sequence;
   host->last.acked_directive = std::max(host->last.acked_directive, acked);
-  host->last.installed = report.installed;
-  host->last.prepared = report.prepared;
   host->last.closed = std::max(host->last.closed, report.closed);
   host->last.copies = report.copies;
   host->reported = true;
   publish_hosts.insert(index);
 
-  LearnNumbers(report);
+  LearnNumbers(report, highest);
   CollectAccusations(report);
   for (const WorkerReport& worker : report.workers) {
     if (worker.incarnation.agent == host->agent) {
@@ -48,19 +51,6 @@ void Membership::State::OnReported(const AgentReported& event) {
   LearnBoundaries(report);
   if (report.spawn_error && !ending) {
     End(static_cast<int>(JobExit::kUsage), *report.spawn_error, StopMode::kGraceful);
-  }
-}
-
-// Numbers seen anywhere have been issued, and are never issued again (P1).
-void Membership::State::LearnNumbers(const AgentReport& report) {
-  numbers_issued =
-      std::max({numbers_issued, report.installed.number, report.prepared.number, report.closed});
-  for (const WorkerReport& worker : report.workers) {
-    numbers_issued = std::max(numbers_issued, worker.word.generation);
-  }
-  if (report.closed > closed) {
-    closed = report.closed;
-    publish_all = true;
   }
 }
 
@@ -87,13 +77,13 @@ void Membership::State::ApplyWorker(const WorkerReport& report, int host) {
     return;  // death is final (P13)
   }
   worker.host = host;
-  worker.report = report;
+  worker.report = Believed(report, worker);
   worker.reported = true;
   worker.seen_in = hosts[static_cast<size_t>(host)].last.sequence;
   if (worker.copy_dropped) {
     worker.report.held = {};
   }
-  if (installed && report.finished && report.word.generation == installed->id.number &&
+  if (installed && worker.report.finished && worker.in_generation(installed->id) &&
       installed->Find(report.incarnation) != nullptr) {
     finish_seen = true;
   }
@@ -114,17 +104,21 @@ bool Membership::State::Named(const Worker& worker) const {
 // A word that names a prepared successor shows that its boundary was passed: from now on it is the
 // installed generation, and the one before can never commit again (P25).
 void Membership::State::LearnBoundaries(const AgentReport& report) {
-  for (const WorkerReport& worker : report.workers) {
+  for (const WorkerReport& reported : report.workers) {
+    const Worker* worker = Find(reported.incarnation);
+    if (worker == nullptr) {
+      continue;  // of another life of its agent, which this one has no say about
+    }
     for (size_t i = 0; i < prepared.size(); ++i) {
-      if (worker.word.generation == prepared[i].id.number &&
-          prepared[i].Find(worker.incarnation) != nullptr) {
-        InstallLearned(i, *Find(worker.incarnation));
+      if (worker->in_generation(prepared[i].id) &&
+          prepared[i].Find(reported.incarnation) != nullptr) {
+        InstallLearned(i, *worker);
         break;
       }
     }
     if (installed && installed->kind == GenerationKind::kPrepared &&
-        worker.word.generation == installed->id.number) {
-      LearnResume(*Find(worker.incarnation));
+        worker->in_generation(installed->id)) {
+      LearnResume(*worker);
     }
   }
 }
@@ -148,7 +142,6 @@ void Membership::State::ForgetAbsent(Host& host, int index) {
     }
     worker.copy_dropped = true;
     worker.report.held = {};
-    host.forgotten.erase(at->first);
     at = Named(worker) ? std::next(at) : workers.erase(at);
     publish_hosts.insert(index);
   }
@@ -179,6 +172,7 @@ void Membership::State::CountExit(Worker& worker) {
 
 void Membership::State::NoteDeath(Worker& worker) {
   const WorkerReport& report = worker.report;
+  CompleteCause(worker);
   if (worker.death_noted || ending || finished || report.released) {
     worker.death_noted = true;
     return;
@@ -200,12 +194,6 @@ void Membership::State::NoteDeath(Worker& worker) {
         "elastic_finish before it exits";
   }
   Say(Severity::kWarning, std::move(text));
-  for (Reset& reset : resets) {
-    if (reset.cause == report.incarnation && reset.cause_open) {
-      reset.view.cause = StrCat(NameOf(worker), " ", DeathText(worker));
-      reset.cause_open = false;
-    }
-  }
 }
 
 std::string Membership::State::DeathText(const Worker& worker) const {

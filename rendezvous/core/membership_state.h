@@ -36,14 +36,18 @@ struct Worker {
   bool copy_dropped = false;  // its agent has forgotten it; nothing can be read there any more
   bool death_noted = false;
   bool exit_counted = false;
+  bool stray = false;  // named a number that was never issued: its word is not believed
   // Why its agent was told to kill it, as it goes on after the worker's name.
   std::string given_up;
 
   bool dead() const { return reported && report.life == WorkerLife::kDead; }
   // The word cannot change any more (P5); of a dead worker it never does.
   bool final_word() const { return dead() || (reported && report.word.final_after_fence()); }
-  bool in_generation(GenerationNumber number) const {
-    return reported && report.word.generation == number;
+  // The word has the number only; the identity beside it tells another line's generation of that
+  // number apart (P2). It may be of another number when the page was read between both writes.
+  bool in_generation(const GenerationId& id) const {
+    const bool other_line = report.generation.number == id.number && report.generation != id;
+    return reported && report.word.generation == id.number && !other_line;
   }
 };
 
@@ -60,7 +64,9 @@ struct Host {
   AgentIncarnation agent;  // present life; 0: none has registered
   std::optional<ConnectionId> connection;
   std::optional<Instant> stream_ended;
-  bool reported = false;  // the present incarnation has sent a report
+  bool reported = false;    // the present incarnation has sent a report
+  bool outlived = false;    // the present incarnation was issued by this server's predecessor
+  bool heard_here = false;  // the present incarnation has reported to this server before
   bool counted = false;
   AgentReport last;  // newest report of the present incarnation, without its workers
 
@@ -71,8 +77,7 @@ struct Host {
   // What the agent was last told to do, to see whether it changed, and when it was told.
   std::optional<Orders> told;
   Instant told_at{};
-  uint64_t final_sequence = 0;            // first directive that said stop or finished
-  std::set<WorkerIncarnation> forgotten;  // told to forget, still in its reports
+  uint64_t final_sequence = 0;  // first directive that said stop or finished
 };
 
 inline std::string Members(int count) { return StrCat(count, count == 1 ? " member" : " members"); }
@@ -86,11 +91,15 @@ struct Plan {
   bool state_lost = false;            // no holder can ever come back (P19)
 };
 
+struct Cause {
+  WorkerIncarnation worker;  // invalid: no worker's
+  std::string text;
+  bool open = false;  // its exit status will still complete the text
+};
 struct Reset {
-  ResetView view;
-  WorkerIncarnation cause;
-  bool cause_open = false;  // its exit status will still complete the text
-  Instant began{}, answered{}, installed{};
+  ResetView view;  // its cause is made of these
+  std::vector<Cause> causes;
+  Instant installed{};
 };
 
 // How the job ends, once that is decided.
@@ -99,7 +108,7 @@ struct Ending {
   std::string reason;
   StopMode mode = StopMode::kNone;
   std::optional<Instant> give_up;
-  std::string stop_reason;
+  std::string before_cause;  // set: the reason is this and the newest reset's cause
 };
 
 struct Membership::State {
@@ -152,7 +161,8 @@ struct Membership::State {
   bool HostGivenUp(const Host& host, int members_counted) const;
   bool AccusedHost(const Host& host) const;
   bool Silent(const Host& host) const;
-  Instant GiveUpAt() const;  // membership_end.cc
+  Instant GiveUpAt() const;        // membership_end.cc
+  bool MayReturn(int host) const;  // membership_end.cc
   std::string WhyLost(const Host& host) const;
   std::string Silence(const Host& host) const;
   bool Waiting(const Worker& worker) const;       // may be put into a generation
@@ -167,8 +177,13 @@ struct Membership::State {
   bool CopyNeeded(const Worker& worker) const;
   bool StableBeyond(const StateVersion& version) const;
   std::string DeathText(const Worker& worker) const;
-  std::string NameOf(const Worker& worker) const;  // `rank 2 (127.0.0.2:0, pid 17)`
-  Plan Examine() const;                            // membership_form.cc
+  std::string NameOf(const Worker& worker) const;         // `rank 2 (127.0.0.2:0, pid 17)`
+  GenerationNumber HighestKnown(const Host& host) const;  // membership_numbers.cc
+  AgentIncarnation HighestAgentKnown() const;
+  bool NumberLeft() const;
+  bool AgentNumberLeft() const;
+  Candidate CandidateOf(const Worker& worker, int32_t previous_rank) const;  // membership_first.cc
+  Plan Examine() const;                                                      // membership_form.cc
   bool ExamineMembers(Plan& plan) const;
   bool FenceAnswered(Plan& plan) const;
   bool PreparedAccounted(Plan& plan) const;
@@ -184,6 +199,7 @@ struct Membership::State {
   Held NewestHeld() const;
   std::optional<Instant> NextDeadline() const;                          // membership_tick.cc
   Orders OrdersFor(int host, const std::vector<int32_t>& slots) const;  // directive.cc
+  std::string Announcement(const Roster& roster, const std::string& from) const;
   JobView View() const;
 
   // ---- changes -------------------------------------------------------------------------------
@@ -191,8 +207,13 @@ struct Membership::State {
   void Say(Severity severity, std::string text) { Emit(Note{severity, std::move(text)}); }
   void PersistNow();
   void MarkLost(Worker& worker, const std::string& cause, bool exit_follows = false);
-  void AddCause(const Worker& worker, const std::string& cause, bool exit_follows = false);
+  Reset* OpenReset();  // membership_resets.cc; null: the newest one is over
   void AddReset(Reset reset);
+  void AddCause(Cause cause);
+  void AddCauseUnlessKnown();
+  void CompleteCause(const Worker& worker);
+  void NoteAnswers(WaitReason waits_for);
+  void CloseReset(const Roster& roster);
   void InstallSuccessor(const Plan& plan);
   bool RemoveBrokenLink();
   std::string FarEnds(WorkerIncarnation id) const;
@@ -201,14 +222,21 @@ struct Membership::State {
   bool NoProgress(const Plan& plan);
   static bool SameWorkers(const Roster& roster, const std::vector<Candidate>& candidates);
   void ApplyWorker(const WorkerReport& report, int host);
-  void LearnNumbers(const AgentReport& report);
+  void LearnNumbers(const AgentReport& report,
+                    GenerationNumber highest);  // membership_numbers.cc
+  bool RefuseStray(Host& host, const AgentReport& report, GenerationNumber highest);
+  WorkerReport Believed(const WorkerReport& report, Worker& worker);
+  void StrayNumber(Worker& worker, const WorkerReport& report, GenerationNumber named);
+  GenerationNumber IssueNumber();
+  void EndWithoutNumbers(std::string_view what);
+  void ForgetPast();
   void CollectAccusations(const AgentReport& report);
   void LearnBoundaries(const AgentReport& report);
   void NoteDeath(Worker& worker);
   void CountExit(Worker& worker);
-  GenerationNumber IssueNumber();
   void Install(Roster roster);
   void InstallLearned(size_t prepared_index, const Worker& witness);
+  void GiveUpPrepared(const std::string& why);
   void LearnResume(const Worker& witness);
   void ForgetAbsent(Host& host, int index);
   void End(int exit_code, std::string reason, StopMode mode);
@@ -248,6 +276,7 @@ struct Membership::State {
   Instant installed_at{};
   bool all_entered = false;
   std::optional<Instant> broken_since;  // no generation that can go on since then
+  std::optional<Instant> answered;      // the broken one's last word has come
   Wait waiting;                         // as of the newest step
   std::optional<Wait> wait_told;        // newest one that was told since the job last went on
   Instant wait_due{};                   // when `waiting` may be told
@@ -264,6 +293,7 @@ struct Membership::State {
   std::deque<Reset> resets;
   int resets_total = 0;
   std::optional<Ending> ending;
+  Held newest_at_end;  // members are forgotten while a job ends, what they had is still asked for
   bool ended = false;
   bool publish_all = false;
   std::set<int> publish_hosts;

@@ -22,7 +22,10 @@ JobState Membership::State::CurrentJobState() const {
 }
 
 Held Membership::State::NewestHeld() const {
-  Held newest;
+  if (finished) {
+    return finished->final_state;
+  }
+  Held newest = newest_at_end;
   for (const Worker* worker : members) {
     if (worker->reported && worker->report.held.version > newest.version) {
       newest = worker->report.held;

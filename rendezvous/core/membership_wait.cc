@@ -85,6 +85,17 @@ Wait Membership::State::CurrentWait() const {
 namespace {
 // A wait of a healthy job is over before anybody could read about it.
 constexpr Duration kWaitToldAfter = std::chrono::seconds(1);
+// Processes take their time to start, all the more on a busy machine.
+constexpr Duration kStartToldAfter = std::chrono::seconds(5);
+
+Duration ToldAfter(WaitReason reason) {
+  switch (reason) {
+    case WaitReason::kMinNp: return Duration::zero();
+    case WaitReason::kAgents:
+    case WaitReason::kWorkersReady: return kStartToldAfter;
+    default: return kWaitToldAfter;
+  }
+}
 
 bool SameText(const Wait& a, const Wait& b) {
   return a.reason == b.reason && a.have == b.have && a.want == b.want;
@@ -93,11 +104,17 @@ bool SameText(const Wait& a, const Wait& b) {
 
 // Why the job does not go on is told once it matters: too few workers at once, since only time or a
 // person ends that; anything else when it has lasted. Told again when its numbers change, at most
-// once in kWaitToldAfter.
+// once in kWaitToldAfter. Agents that register and workers that become ready are one wait, the
+// start.
 void Membership::State::TellWait() {
   const Wait wait = CurrentWait();
-  if (wait.reason != waiting.reason) {
-    wait_due = now + (wait.reason == WaitReason::kMinNp ? Duration::zero() : kWaitToldAfter);
+  const auto of_start = [](WaitReason reason) {
+    return reason == WaitReason::kAgents || reason == WaitReason::kWorkersReady;
+  };
+  const bool same =
+      wait.reason == waiting.reason || (of_start(wait.reason) && of_start(waiting.reason));
+  if (!same) {
+    wait_due = now + ToldAfter(wait.reason);
   }
   const bool told = wait_told && SameText(wait, *wait_told);
   waiting = wait;

@@ -53,6 +53,12 @@ StateVersion Lineage::ResumeOf(GenerationNumber number) const {
   return found == steps_.end() ? StateVersion{} : found->second.resume;
 }
 
+void Lineage::KeepNewest(size_t count) {
+  while (steps_.size() > count) {
+    steps_.erase(steps_.begin());
+  }
+}
+
 Held ChooseResume(const Lineage& lineage, GenerationNumber tip, std::span<const Held> offers) {
   Held best;
   for (const Held& offer : offers) {

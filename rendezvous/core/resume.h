@@ -24,6 +24,8 @@ class Lineage {
   // The version that `number` began with; invalid if none, or not known.
   StateVersion ResumeOf(GenerationNumber number) const;
   bool Known(GenerationNumber number) const { return steps_.contains(number); }
+  // Forgets all but the newest `count` generations, and what only they would show to be on a line.
+  void KeepNewest(size_t count);
 
  private:
   struct Step {

@@ -126,4 +126,18 @@ TEST_CASE("Lines agree with a replay for every history of up to four generations
   CHECK(checked > 10000);
 }
 
+TEST_CASE("Of a long line the newest generations are kept") {
+  Lineage lineage;
+  lineage.Add({1}, GenerationKind::kInstalled, {}, {});
+  for (uint32_t number = 2; number <= 6; ++number) {
+    lineage.Add({number}, GenerationKind::kInstalled, {number - 1}, V(number - 1, 2));
+  }
+  lineage.KeepNewest(3);
+  CHECK(!lineage.Known({3}));
+  CHECK(lineage.OnLine(V(6, 9), {6}));
+  CHECK(lineage.OnLine(V(3, 2), {6}));
+  CHECK(!lineage.OnLine(V(3, 3), {6}));  // of an abandoned future
+  CHECK(!lineage.OnLine(V(2, 1), {6}));  // only a generation that is forgotten would show it
+}
+
 }  // namespace elastic::internal

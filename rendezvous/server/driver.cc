@@ -1,6 +1,5 @@
 #include "rendezvous/server/driver.h"
 
-#include <future>
 #include <utility>
 
 #include "rendezvous/base/limits.h"
@@ -9,13 +8,6 @@
 #include "rendezvous/base/sched_slice.h"
 
 namespace elastic::internal {
-
-namespace {
-
-// How long View() waits for a driver that is in the middle of something.
-constexpr Duration kViewWait = std::chrono::seconds(1);
-
-}  // namespace
 
 Driver::Driver(JobSpec spec, ServerIncarnation incarnation, std::optional<JournalRecord> restored,
                Journal& journal, Callbacks callbacks)
@@ -38,18 +30,6 @@ bool Driver::Open(ConnectionId connection, AgentConnected event, std::shared_ptr
 ConnectionId Driver::NextConnection() { return {++connections_}; }
 
 bool Driver::RequestView(ViewRequest request) { return queue_.Push(std::move(request)); }
-
-JobView Driver::View() const {
-  // Shared with the request, which may be answered after this wait was given up.
-  auto answer = std::make_shared<std::promise<JobView>>();
-  std::future<JobView> view = answer->get_future();
-  if (queue_.Push([answer](const JobView& newest) { answer->set_value(newest); }) &&
-      view.wait_for(kViewWait) == std::future_status::ready) {
-    return view.get();
-  }
-  MutexLock lock(last_view_mutex_);
-  return last_view_.value_or(JobView{});
-}
 
 void Driver::Stop() {
   queue_.Close();
@@ -76,8 +56,6 @@ void Driver::Run() {
     }
   }
   CloseAll(UnavailableError("the rendezvous server is shutting down"));
-  MutexLock lock(last_view_mutex_);
-  last_view_ = membership_.View(Now());
 }
 
 void Driver::Handle(EventQueue::Item item) {
@@ -140,16 +118,11 @@ void Driver::Apply(const AdmitAgent& action) {
   }
   const auto before = admitted_.find(peer->second.host);
   if (before != admitted_.end() && before->second != action.connection) {
+    // Of the same life; an older one's was refused by an action before this.
     const auto older = peers_.find(before->second);
-    if (older->second.agent == action.agent) {
-      older->second.sink->Close(UnavailableError("the agent has opened a newer stream"));
-    } else {
-      older->second.sink->Close(AbortedError("a newer agent has registered for host " +
-                                             peer->second.host + ": kill your workers and end"));
-    }
+    older->second.sink->Close(UnavailableError("the agent has opened a newer stream"));
     peers_.erase(older);
   }
-  peer->second.agent = action.agent;
   admitted_[peer->second.host] = action.connection;
   peer->second.sink->Welcome(incarnation_, action.agent);
 }

@@ -7,7 +7,6 @@
 #include <string>
 #include <thread>
 
-#include "rendezvous/base/mutex.h"
 #include "rendezvous/core/membership.h"
 #include "rendezvous/server/event_queue.h"
 #include "rendezvous/store/journal.h"
@@ -35,8 +34,6 @@ class Driver {
   ConnectionId NextConnection();
   // Calls back with the newest picture, on the driver thread. False when the driver has stopped.
   bool RequestView(ViewRequest request);
-  // The newest picture; once the driver has stopped, the last one.
-  JobView View() const;
   // Closes all streams with UNAVAILABLE and joins the thread.
   void Stop();
 
@@ -44,7 +41,6 @@ class Driver {
   struct Peer {
     std::string host;
     std::shared_ptr<AgentSink> sink;
-    AgentIncarnation agent;  // invalid until admitted
   };
 
   void Run();
@@ -65,7 +61,7 @@ class Driver {
   Journal& journal_;
   const Callbacks callbacks_;
 
-  mutable EventQueue queue_;
+  EventQueue queue_;
   std::atomic<uint64_t> connections_{0};
 
   // Of the driver thread only.
@@ -75,9 +71,7 @@ class Driver {
   Instant now_;
   bool halted_ = false;
 
-  mutable Mutex last_view_mutex_;
-  std::optional<JobView> last_view_ GUARDED_BY(last_view_mutex_);  // set when the thread ends
-  std::thread thread_;                                             // last: starts when all is made
+  std::thread thread_;  // last: starts when all is made
 };
 
 }  // namespace elastic::internal

@@ -136,13 +136,12 @@ void LittleAgent::Apply(const Directive& directive) {
   });
   for (WorkerReport& worker : report.workers) {
     worker.word.fenced = worker.word.fenced || worker.word.generation <= report.closed;
-    const bool leaves =
-        std::ranges::find(directive.leave, worker.incarnation) != directive.leave.end();
-    const bool stops = directive.stop == StopMode::kGraceful ||
-                       directive.stop == StopMode::kImmediate || directive.finished.has_value();
-    if (worker.life != WorkerLife::kDead && (leaves || stops)) {
+    const bool finished = directive.finished.has_value();
+    const bool stops =
+        directive.stop == StopMode::kGraceful || directive.stop == StopMode::kImmediate || finished;
+    if (worker.life != WorkerLife::kDead && stops) {
       worker.life = WorkerLife::kDead;
-      worker.released = leaves;
+      worker.released = finished && directive.installed->Find(worker.incarnation) == nullptr;
       worker.cause = DeathCause::kExited;
       worker.exit = ExitStatus{};
     }

@@ -75,7 +75,6 @@ std::string RendezvousServer::agent_target() const { return impl_->agents.target
 std::string RendezvousServer::status_address() const { return impl_->status.target; }
 
 void RendezvousServer::Post(Event event) { impl_->driver.Post(std::move(event)); }
-JobView RendezvousServer::View() const { return impl_->driver.View(); }
 void RendezvousServer::Shutdown() { impl_->Shutdown(); }
 
 }  // namespace elastic::internal

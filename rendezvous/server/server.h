@@ -32,7 +32,6 @@ class RendezvousServer {
   std::string agent_target() const;    // what an agent dials
   std::string status_address() const;  // host:port with the real port
   void Post(Event event);              // from any thread
-  JobView View() const;                // newest picture, from any thread
   // Ends streams, then the driver. Bounded by a second.
   void Shutdown();
 

@@ -71,7 +71,11 @@ class ServerFixture {
   JobView WaitView(const std::function<bool(const JobView&)>& condition) {
     const Instant limit = Now() + std::chrono::seconds(10);
     while (true) {
-      JobView view = server_->View();
+      const StatusOr<JobView> status =
+          GetStatus(server_->status_address(), std::chrono::seconds(5));
+      INFO(status.status().ToString());
+      REQUIRE(status.ok());
+      const JobView& view = *status;
       if (condition(view) || Now() > limit) {
         INFO("state " << static_cast<int>(view.state) << ", size " << view.size << ", "
                       << view.wait_text);

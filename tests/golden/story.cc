@@ -69,7 +69,7 @@ void Story::Dispatch(const Words& words) {
     return Status();
   }
   if (command == "resets") {
-    return Resets();
+    return Resets(words.size() > 1);
   }
   if (command == "stop") {
     return Feed(
@@ -90,10 +90,16 @@ void Story::Dispatch(const Words& words) {
 
 bool Story::DispatchAgents(const Words& words) {
   const std::string& command = words.at(0);
-  if (command == "connect" || command == "reconnect") {
-    Connect(words.at(1), command == "reconnect");
+  if (command == "connect") {
+    Connect(words.at(1), false, words.size() > 2 ? std::stoi(words[2]) : kSlotsPerHostMax);
+  } else if (command == "reconnect") {
+    Reconnect(words);
+  } else if (command == "closes") {
+    agents_.at(words.at(1)).closed.value = static_cast<uint32_t>(std::stoul(words.at(2)));
   } else if (command == "disconnect") {
     Feed(AgentDisconnected{agents_.at(words.at(1)).connection});
+  } else if (command == "no-copies") {
+    agents_.at(words.at(1)).serves_copies = false;
   } else if (command == "start-failed") {
     Feed(AgentStartFailed{words.at(1), "no such host"});
   } else if (command == "spawn-error") {
@@ -151,7 +157,7 @@ void Story::Job(const Words& words) {
   membership_ = std::make_unique<Membership>(spec_, ServerIncarnation{++server_}, record_, now_);
 }
 
-void Story::Connect(const std::string& host, bool again) {
+void Story::Connect(const std::string& host, bool again, int32_t slots) {
   Agent& agent = agents_[host];
   const AgentIncarnation previous = again ? agent.incarnation : AgentIncarnation{};
   const Agent before = agent;
@@ -165,7 +171,15 @@ void Story::Connect(const std::string& host, bool again) {
       actor.forgotten = actor.forgotten || actor.host == host;
     }
   }
-  Feed(AgentConnected{agent.connection, host, 1, previous});
+  Feed(AgentConnected{agent.connection, host, slots, previous});
+}
+
+// reconnect a [as 7]: with its incarnation, or with one that it was never given.
+void Story::Reconnect(const Words& words) {
+  if (words.size() > 3) {
+    agents_[words.at(1)].incarnation.value = static_cast<uint32_t>(std::stoul(words.at(3)));
+  }
+  Connect(words.at(1), true);
 }
 
 void Story::Spawn(const std::string& name, const std::string& place) {
@@ -188,10 +202,13 @@ void Story::Change(Actor& actor, const Words& words) {
       report.life = WorkerLife::kWaiting;
       report.joined = true;
       report.data = {"10.0.0.1", static_cast<uint16_t>(4000 + report.incarnation.counter)};
+    } else if (word == "foreign") {
+      ++report.generation.server.value;
     } else if (word == "entered") {
       report.entered = true;
     } else if (const std::string text = ValueOf(word, "word"); !text.empty()) {
       report.word = ParseWord(text);
+      report.generation = {};  // as if the page were read between its two writes
       report.life = WorkerLife::kMember;
     } else if (const std::string held = ValueOf(word, "held"); !held.empty()) {
       report.held = ParseHeld(held);
@@ -254,6 +271,7 @@ void Story::Cross(const Words& words) {
   for (Actor* actor : Chosen(words, 1)) {
     actor->report.entered = actor->report.held.valid();
     actor->report.word = {.generation = prepared_->id.number};
+    actor->report.generation = prepared_->id;
     actor->report.life = WorkerLife::kMember;
   }
 }
@@ -285,10 +303,14 @@ void Story::Beats(const Words& words) {
 
 // restart-server              with the newest record
 // restart-server forgetting   the journal was in memory
+// restart-server issued 9 8   the record says that so many generations and agents were numbered
 // restart-server prepared A B the record names a prepared successor of these, sent before the crash
 void Story::Restart(const Words& words) {
   if (words.size() > 1 && words[1] == "forgetting") {
     record_.reset();
+  } else if (words.size() > 3 && words[1] == "issued") {
+    record_->numbers_reserved.value = static_cast<uint32_t>(std::stoul(words[2]));
+    record_->agents_reserved.value = static_cast<uint32_t>(std::stoul(words[3]));
   } else if (words.size() > 2 && words[1] == "prepared") {
     Roster roster{.kind = GenerationKind::kPrepared, .parent = record_->installed->id.number};
     for (size_t i = 2; i < words.size(); ++i) {

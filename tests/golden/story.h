@@ -34,6 +34,7 @@ class Story {
     GenerationNumber closed;
     GenerationId installed, prepared;
     std::vector<Mark> marks;
+    bool serves_copies = true;
     uint32_t counter = 0;
     Directive shown;  // what the script has been shown, to print differences only
     std::optional<std::string> spawn_error;
@@ -44,7 +45,8 @@ class Story {
   bool DispatchAgents(const Words& words);
   bool DispatchWorkers(const Words& words);
   void Job(const Words& words);
-  void Connect(const std::string& host, bool again);
+  void Connect(const std::string& host, bool again, int32_t slots = kSlotsPerHostMax);
+  void Reconnect(const Words& words);
   void Spawn(const std::string& name, const std::string& place);
   void Change(Actor& actor, const Words& words);
   void Die(Actor& actor, const std::string& how);
@@ -61,7 +63,7 @@ class Story {
   void Restart(const Words& words);
   void Start(const Words& words);
   void Status();
-  void Resets();
+  void Resets(bool durations);
   void Feed(const Event& event);
   void Show(const Action& action);
   void ShowRoster(const char* title, const Roster& roster);

@@ -16,7 +16,7 @@ void Story::Report(const std::string& host) {
                      .prepared = agent.prepared,
                      .closed = agent.closed,
                      .marks = agent.marks,
-                     .copies = {"10.0.0.1", 9000},
+                     .copies = agent.serves_copies ? Endpoint{"10.0.0.1", 9000} : Endpoint{},
                      .workers = {},
                      .spawn_error = agent.spawn_error};
   for (const auto& [name, actor] : actors_) {
@@ -62,7 +62,7 @@ void Story::Obey(Agent& agent, const std::string& host, const Directive& directi
     } else if (told(directive.remove)) {
       Die(actor, "signal:9");
       report.cause = DeathCause::kMarkedByServer;
-    } else if (told(directive.leave)) {
+    } else if (directive.finished && directive.installed->Find(report.incarnation) == nullptr) {
       report.released = true;
       Die(actor, "exit:0");
     }
@@ -96,6 +96,7 @@ void Story::OfferAgain(Agent& agent, const std::string& name) {
   actor.report.incarnation.counter = ++agent.counter;
   actor.report.life = WorkerLife::kWaiting;
   actor.report.word = {};
+  actor.report.generation = {};
   actor.report.entered = false;
   actor.report.accusations.clear();
   actor.report.finished.reset();
@@ -112,6 +113,7 @@ void Story::MoveTo(Actor& actor, const Roster& roster, GenerationNumber closed) 
     return;
   }
   report.word = {.generation = roster.id.number};
+  report.generation = roster.id;
   report.life = WorkerLife::kMember;
   report.entered = false;
   report.finished.reset();

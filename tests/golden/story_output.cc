@@ -144,7 +144,6 @@ void Story::ShowOrders(const std::string& host) {
       line << " " << title << "=" << Names(now_told);
     }
   };
-  list("leave", d.leave, before.leave);
   list("remove", d.remove, before.remove);
   list("offer-again", d.offer_again, before.offer_again);
   list("forget", d.forget, before.forget);
@@ -159,11 +158,15 @@ void Story::ShowOrders(const std::string& host) {
   }
 }
 
-void Story::Resets() {
+void Story::Resets(bool durations) {
   for (const ResetView& reset : membership_->View(now_).resets) {
     out_ << reset.from.value << " -> " << reset.to.value << ", " << reset.size_before << " -> "
          << reset.size_after << ", resumed " << ToString(reset.resumed.version) << ": "
          << reset.cause << "\n";
+    if (durations) {
+      out_ << "  answers " << FormatDuration(reset.answers) << ", form "
+           << FormatDuration(reset.form) << ", enter " << FormatDuration(reset.enter) << "\n";
+    }
   }
 }
 
