@@ -14,7 +14,6 @@ namespace elastic::internal {
 namespace {
 
 constexpr int kExitUnreachable = 1;
-constexpr int kExitUsage = 2;
 
 struct Options {
   std::string address;
@@ -24,7 +23,7 @@ struct Options {
 
 int Refuse(const std::string& message) {
   std::fprintf(stderr, "elastic-ctl: %s\n", message.c_str());
-  return kExitUsage;
+  return static_cast<int>(JobExit::kUsage);
 }
 
 int ShowStatus(const Options& options) {

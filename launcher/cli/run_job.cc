@@ -60,9 +60,8 @@ std::string FinalLine(const JobEnd::Result& result) {
 
 }  // namespace
 
-int RunJob(const RunOptions& options, JobSpec job, const std::string& agent_program,
+int RunJob(const RunOptions& options, const JobSpec& job, const std::string& agent_program,
            JobSignals& signals) {
-  job.job_id = "run-" + RandomHex();
   auto folder = JobFolder::Make();
   if (!folder.ok()) {
     return RefuseToStart(folder.status());
