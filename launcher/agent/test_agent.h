@@ -64,7 +64,7 @@ class TestAgent {
     const UniqueFd file(open(lines_file_.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
     output_fd_.Reset(
         fcntl(setup.read_output ? file.get() : stuffed_.write_end.get(), F_DUPFD_CLOEXEC, 3));
-    output_ = std::make_unique<OutputPump>(output_fd_.get(), output_fd_.get());
+    output_ = std::make_unique<OutputPump>(output_fd_.get(), output_fd_.get(), bootstrap_.host);
     auto driver = AgentDriver::Create({.bootstrap = bootstrap_,
                                        .traces = traces_,
                                        .guardian = *guardian_,

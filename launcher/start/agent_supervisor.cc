@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "launcher/agent/process_tree.h"
+#include "launcher/base/process_tree.h"
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/real_clock.h"

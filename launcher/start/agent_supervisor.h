@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/base/output_relay.h"
 #include "launcher/start/local_agent.h"
-#include "launcher/start/output_relay.h"
 #include "launcher/start/restart_delay.h"
 
 namespace elastic::internal {

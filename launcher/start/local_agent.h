@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/agent/bootstrap.h"
+#include "launcher/base/bootstrap.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/base/status.h"
 #include "rendezvous/base/unique_fd.h"
