@@ -1,5 +1,7 @@
 #include "launcher/cli/run_options.h"
 
+#include <map>
+
 #include "launcher/start/local_address.h"
 #include "rendezvous/core/host_list.h"
 
@@ -9,15 +11,32 @@ namespace {
 
 constexpr std::string_view kExample = "elastic-run -np 4 ./train";
 
+Status MissingCount(const RunOptions& options) {
+  for (size_t i = 1; i < options.command.size(); ++i) {
+    const std::string& word = options.command[i];
+    if (word == "-np" || word.starts_with("-np=") || word.starts_with("--num-proc")) {
+      return InvalidArgumentError(
+          StrCat("-np is missing: the '", word, "' after ", options.command.front(),
+                 " is an argument of that program, flags of elastic-run come before it, as in ",
+                 kExample));
+    }
+  }
+  return InvalidArgumentError(
+      StrCat("-np is missing: say how many workers to run, for example ", kExample));
+}
+
 StatusOr<std::vector<HostSpec>> HostsOf(const RunOptions& options) {
   if (options.hosts.empty()) {
     return std::vector<HostSpec>{{"localhost", *options.np}};
   }
   ASSIGN_OR_RETURN(auto hosts, ParseHostList(options.hosts));
+  std::map<std::string, std::string> names;  // of each address
   for (const HostSpec& host : hosts) {
-    const auto address = LocalDataAddress(host.name);
-    if (!address.ok()) {
-      return address.status();
+    ASSIGN_OR_RETURN(const std::string address, LocalDataAddress(host.name));
+    const auto [first, added] = names.emplace(address, host.name);
+    if (!added) {
+      return InvalidArgumentError(StrCat("-H has '", first->second, "' and '", host.name,
+                                         "', which are one address: add their slots together"));
     }
   }
   return hosts;
@@ -27,8 +46,7 @@ StatusOr<std::vector<HostSpec>> HostsOf(const RunOptions& options) {
 
 StatusOr<JobSpec> MakeJobSpec(const RunOptions& options, std::string job_id) {
   if (!options.np) {
-    return InvalidArgumentError(
-        StrCat("-np is missing: say how many workers to run, for example ", kExample));
+    return MissingCount(options);
   }
   JobSpec job;
   job.job_id = std::move(job_id);

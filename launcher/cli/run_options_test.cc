@@ -56,6 +56,24 @@ TEST_CASE("TheNumberOfWorkersMustBeGiven") {
   CHECK_THAT(ErrorOf(options).message(), Catch::Contains("-np is missing"));
 }
 
+TEST_CASE("FlagsAfterTheCommandAreItsOwnAndAMissingCountSaysSo") {
+  RunOptions options = Valid();
+  options.np.reset();
+  options.command = {"./train", "-np", "2"};
+  CHECK_THAT(ErrorOf(options).message(),
+             Catch::Contains("the '-np' after ./train is an argument of that program"));
+  options.np = 2;
+  CHECK(MakeJobSpec(options, "job").ok());
+}
+
+TEST_CASE("TwoNamesOfOneAddressAreRefused") {
+  RunOptions options = Valid();
+  options.hosts = "127.0.0.1:2,localhost:2";
+  const Status error = ErrorOf(options);
+  CHECK(error.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(error.message(), Catch::Contains("'127.0.0.1' and 'localhost'"));
+}
+
 TEST_CASE("WhatCheckJobRefusesIsRefused") {
   RunOptions options = Valid();
   options.np = 0;

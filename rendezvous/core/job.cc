@@ -18,16 +18,20 @@ std::string Names(const std::vector<std::string>& who) {
   return text;
 }
 
+std::string Workers(int count) { return StrCat(count, count == 1 ? " worker" : " workers"); }
+
 std::string What(const Wait& wait) {
   const std::string numbers = StrCat(wait.have, " of ", wait.want);
   switch (wait.reason) {
     case WaitReason::kNone: return "";
     case WaitReason::kAgents:
-      return StrCat("need agents on ", wait.want, " hosts (-H), have ", wait.have);
+      return StrCat("need agents on ", wait.want, wait.want == 1 ? " host" : " hosts",
+                    " (-H), have ", wait.have);
     case WaitReason::kWorkersReady:
-      return StrCat("need ", wait.want, " workers that are ready (-np), have ", wait.have);
+      return StrCat("need ", Workers(wait.want), wait.want == 1 ? " that is" : " that are",
+                    " ready (-np), have ", wait.have);
     case WaitReason::kMinNp:
-      return StrCat("need ", wait.want, " workers (--min-np), have ", wait.have);
+      return StrCat("need ", Workers(wait.want), " (--min-np), have ", wait.have);
     case WaitReason::kFenceAnswers: return "the old generation is not fenced everywhere yet";
     case WaitReason::kCommitting: return "a worker is still committing";
     case WaitReason::kPreparedMayBeEntered:

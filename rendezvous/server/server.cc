@@ -60,7 +60,7 @@ StatusOr<std::unique_ptr<RendezvousServer>> RendezvousServer::Start(Options opti
   StatusOr<Listener> status = Listen(options.status_address, impl->status_service, true);
   if (!status.ok()) {
     impl->Shutdown();
-    return status.status();
+    return Status(status.status().code(), "--status-address: " + status.status().message());
   }
   impl->status = std::move(*status);
   impl->status.server->GetHealthCheckService()->SetServingStatus(v1::Status::service_full_name(),
