@@ -57,26 +57,28 @@ JobView TwoOfThree() {
 
 }  // namespace
 
-TEST_CASE("The table shows ranks, hosts, what is waited for and the last resets") {
-  CHECK(StatusTable(TwoOfThree()) ==
-        "job run-1: entering\n"
-        "generation 7 (server 1, roster 00000abc), size 2 (-np 3, --min-np 2)\n"
-        "newest committed state: (6, 120) step 4321\n"
-        "waits: 1 of 2 members have entered; missing: rank 1 (b:0)\n"
-        "\n"
-        "HOST  AGENT  SLOTS  COUNTED  HEARTBEAT AGE\n"
-        "a     4      2      yes      200ms\n"
-        "b     none   1      no       -\n"
-        "\n"
-        "RANK  HOST:SLOT  PID   HEARTBEAT AGE  PHASE          STATE                     HELD\n"
-        "0     a:0        4242  235ms          in_collective  member                    (6, 120) "
-        "step 4321\n"
-        "-     a:1        4141  -              starting       dead: signal 9 (SIGKILL)  none\n"
-        "\n"
-        "last resets (4 in all):\n"
-        "GENERATION  SIZE    FENCED  FORMED  ENTERED  RESUMED             CAUSE\n"
-        "5 -> 7      3 -> 2  1ms     250us   not yet  (6, 120) step 4321  rank 1 (a:1) died: "
-        "signal 9 (SIGKILL)\n");
+TEST_CASE("The table shows ranks, hosts, what is waited for and the last changes") {
+  CHECK(
+      StatusTable(TwoOfThree()) ==
+      "job run-1: entering\n"
+      "generation 7, size 2 (-np 3, --min-np 2)\n"
+      "newest committed state: step 4321 of generation 6\n"
+      "waits: 1 of 2 members have entered; missing: rank 1 (b:0)\n"
+      "\n"
+      "HOST  SLOTS  AGENT     LAST HEARD\n"
+      "a     2      in touch  200ms ago\n"
+      "b     1      none      -\n"
+      "\n"
+      "RANK  HOST:SLOT  PID   LAST HEARD  DOING       STATE                     HAS COMMITTED\n"
+      "0     a:0        4242  235ms ago   collective  member                    step 4321 of "
+      "generation 6\n"
+      "-     a:1        4141  -           -           dead: signal 9 (SIGKILL)  none\n"
+      "\n"
+      "last changes of membership (4 in all):\n"
+      "GENERATION  SIZE    ALL TOLD  NEXT FORMED  ALL IN   RESUMED FROM               CAUSE\n"
+      "5 -> 7      3 -> 2  1ms       250us        not yet  step 4321 of generation 6  rank 1 (a:1) "
+      "died: "
+      "signal 9 (SIGKILL)\n");
 }
 
 TEST_CASE("A worker that its agent killed is not shown as one that a signal hit by chance") {
