@@ -9,7 +9,7 @@
 #include <csignal>
 
 #include "launcher/agent/agent_limits.h"
-#include "launcher/agent/process_tree.h"
+#include "launcher/base/process_tree.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/real_clock.h"
 

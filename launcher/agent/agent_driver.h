@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agent/bootstrap.h"
 #include "launcher/agent/copy_server.h"
 #include "launcher/agent/futex_watch.h"
 #include "launcher/agent/guardian_client.h"
@@ -15,6 +14,7 @@
 #include "launcher/agent/output_pump.h"
 #include "launcher/agent/worker_link.h"
 #include "launcher/agent/worker_table.h"
+#include "launcher/base/bootstrap.h"
 #include "launcher/core/agent_core.h"
 
 namespace elastic::internal {

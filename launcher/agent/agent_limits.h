@@ -13,14 +13,7 @@ namespace elastic::internal {
 inline constexpr int kGuardianWorkersMax = 4 * kSlotsPerHostMax;
 inline constexpr int kWorkerArgumentsMax = 8192;
 inline constexpr int kWorkerEnvironmentMax = 8192;
-// Processes looked at in one round of killing; more are found in the next round.
-inline constexpr int kTreeProcessesMax = 8192;
-inline constexpr int kAncestorsMax = 256;             // between a connecting process and its slot's
-inline constexpr size_t kEnvironBytesMax = 4u << 20;  // searched for the mark of an orphan
-// How long killing may take until what is left is reported as left behind (a process in an
-// uninterruptible wait cannot be killed).
-inline constexpr Duration kKillRoundsLimit = std::chrono::seconds(5);
-inline constexpr Duration kKillRoundInterval = std::chrono::milliseconds(5);
+inline constexpr int kAncestorsMax = 256;  // between a connecting process and its slot's
 // When the trainer inside a wrapper (a shell, `conda run`) has died, the wrapper has this long to
 // end by itself and tell the exit code.
 inline constexpr Duration kWrapperGrace = std::chrono::milliseconds(300);
@@ -31,8 +24,6 @@ inline constexpr int kPendingConnectionsMax = 256;  // of processes that have no
 inline constexpr int kFramesPerTurnMax = 64;     // read from one worker before the next has a turn
 inline constexpr size_t kOutboxFramesMax = 256;  // waiting for a worker that does not read
 inline constexpr size_t kOutputLineBytesMax = 64u << 10;  // longer lines are broken
-inline constexpr size_t kSaidLinesMax = 1024;             // log lines that wait for a slow reader
-inline constexpr Duration kOutputPollInterval = std::chrono::milliseconds(100);
 inline constexpr Duration kOutputDrainLimit = std::chrono::seconds(2);
 
 }  // namespace elastic::internal

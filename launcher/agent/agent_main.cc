@@ -9,9 +9,9 @@
 #include <cstdio>
 
 #include "launcher/agent/agent_driver.h"
+#include "launcher/agent/agent_limits.h"
 #include "launcher/agent/descriptor_limit.h"
-#include "launcher/agent/process_tree.h"
-#include "rendezvous/base/real_clock.h"
+#include "launcher/base/process_tree.h"
 #include "rendezvous/base/sched_slice.h"
 #include "rendezvous/client/agent_link.h"
 
@@ -66,19 +66,13 @@ UniqueFd BlockSignals() {
 }
 
 void LogThrough(OutputPump& output, const AgentBootstrap& bootstrap) {
-  SetLogSink(
-      [&output, host = bootstrap.host](Severity severity, std::string_view line) {
-        const char* const mark = severity == Severity::kError     ? "error: "
-                                 : severity == Severity::kWarning ? "warning: "
-                                                                  : "";
-        output.Say(StrCat(WallTimeText(), " elastic-agent ", host, ": ", mark, line));
-      },
-      bootstrap.log_level);
+  SetLogSink([&output](Severity severity, std::string_view line) { output.Say(severity, line); },
+             bootstrap.log_level);
 }
 
 int RunAgent(const AgentBootstrap& bootstrap, const Traces& traces, GuardianClient& guardian,
              int signals_fd) {
-  OutputPump output(STDOUT_FILENO, STDERR_FILENO);
+  OutputPump output(STDOUT_FILENO, STDERR_FILENO, bootstrap.host);
   LogThrough(output, bootstrap);
   Inbox inbox;
   std::unique_ptr<AgentLink> link;

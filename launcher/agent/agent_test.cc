@@ -163,8 +163,8 @@ TEST_CASE("FrameThatIsNoneIsRefusedWithAMessageAndTheAgentGoesOn") {
   agent.Register();
   agent.WantSlots({0});
   agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
-  CHECK_THAT(agent.Lines(), Catch::Contains("[here:0]<stdout>:refused: ") &&
-                                Catch::Contains("[here:0]<stdout>:closed"));
+  CHECK(agent.WaitForLine("[here:0]<stdout>:refused: "));
+  CHECK(agent.WaitForLine("[here:0]<stdout>:closed"));
 }
 
 TEST_CASE("ReadinessWithoutTheOwnerMutexIsRefused") {
@@ -172,7 +172,7 @@ TEST_CASE("ReadinessWithoutTheOwnerMutexIsRefused") {
   agent.Register();
   agent.WantSlots({0});
   agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
-  CHECK_THAT(agent.Lines(), Catch::Contains("refused: READY before the owner mutex"));
+  CHECK(agent.WaitForLine("refused: READY before the owner mutex"));
 }
 
 TEST_CASE("SecondConnectionOfASlotIsRefused") {
@@ -180,7 +180,7 @@ TEST_CASE("SecondConnectionOfASlotIsRefused") {
   agent.Register();
   agent.WantSlots({0});
   agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
-  CHECK_THAT(agent.Lines(), Catch::Contains("one process per slot may use the runtime"));
+  CHECK(agent.WaitForLine("one process per slot may use the runtime"));
 }
 
 TEST_CASE("ProcessThatTheAgentDidNotStartIsRefused") {

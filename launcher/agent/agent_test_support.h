@@ -12,8 +12,8 @@
 #include <set>
 #include <string>
 
-#include "launcher/agent/process_tree.h"
 #include "launcher/agent/traces.h"
+#include "launcher/base/process_tree.h"
 #include "rendezvous/base/real_clock.h"
 #include "rendezvous/base/unique_fd.h"
 

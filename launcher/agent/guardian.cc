@@ -16,10 +16,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "launcher/agent/agent_limits.h"
 #include "launcher/agent/descriptor_limit.h"
 #include "launcher/agent/guardian_spawn.h"
 #include "launcher/agent/pass_descriptors.h"
-#include "launcher/agent/process_tree.h"
+#include "launcher/base/process_tree.h"
 #include "rendezvous/base/real_clock.h"
 
 namespace elastic::internal {

@@ -15,6 +15,7 @@
 #include "launcher/agent/agent_limits.h"
 #include "launcher/agent/guardian.h"
 #include "launcher/agent/pass_descriptors.h"
+#include "launcher/base/process_tree.h"
 #include "proto/local/roster_codec.h"
 #include "rendezvous/base/real_clock.h"
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 
 #include "launcher/agent/agent_driver.h"
 #include "launcher/agent/agent_test_support.h"
+#include "rendezvous/base/real_clock.h"
 
 namespace elastic::internal {
 
@@ -64,7 +66,7 @@ class TestAgent {
     const UniqueFd file(open(lines_file_.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600));
     output_fd_.Reset(
         fcntl(setup.read_output ? file.get() : stuffed_.write_end.get(), F_DUPFD_CLOEXEC, 3));
-    output_ = std::make_unique<OutputPump>(output_fd_.get(), output_fd_.get());
+    output_ = std::make_unique<OutputPump>(output_fd_.get(), output_fd_.get(), bootstrap_.host);
     auto driver = AgentDriver::Create({.bootstrap = bootstrap_,
                                        .traces = traces_,
                                        .guardian = *guardian_,
@@ -149,6 +151,14 @@ class TestAgent {
     std::ostringstream text;
     text << std::ifstream(lines_file_).rdbuf();
     return text.str();
+  }
+  // A worker's output comes by a thread of its own, perhaps later than the report of its death.
+  bool WaitForLine(const std::string& part) const {
+    const Instant limit = Now() + kPatience;
+    while (Lines().find(part) == std::string::npos && Now() < limit) {
+      poll(nullptr, 0, 5);
+    }
+    return Lines().find(part) != std::string::npos;
   }
   void FinishOutput() { output_->Finish(std::chrono::seconds(2)); }
   const std::string& folder() const { return folder_.path(); }

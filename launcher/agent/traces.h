@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "launcher/agent/bootstrap.h"
+#include "launcher/base/bootstrap.h"
 
 namespace elastic::internal {
 

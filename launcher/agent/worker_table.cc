@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "launcher/agent/process_tree.h"
+#include "launcher/agent/agent_limits.h"
+#include "launcher/base/process_tree.h"
 
 namespace elastic::internal {
 

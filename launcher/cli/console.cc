@@ -6,8 +6,6 @@
 
 #include <chrono>
 
-#include "rendezvous/base/real_clock.h"
-
 namespace elastic::internal {
 
 namespace {
@@ -15,19 +13,11 @@ namespace {
 // All agents have ended by then; only a process that escaped them can still hold their pipes.
 constexpr Duration kLastLinesLimit = std::chrono::seconds(1);
 
-std::string_view Mark(Severity severity) {
-  switch (severity) {
-    case Severity::kWarning: return "warning: ";
-    case Severity::kError: return "error: ";
-    case Severity::kDebug:
-    case Severity::kInfo: break;
-  }
-  return "";
-}
-
 }  // namespace
 
-Console::Console(Severity threshold) : threshold_(threshold), relay_(STDOUT_FILENO, STDERR_FILENO) {
+Console::Console(Severity threshold)
+    : threshold_(threshold),
+      relay_({.output_fd = STDOUT_FILENO, .errors_fd = STDERR_FILENO, .name = "elastic-run"}) {
   SetLogSink([this](Severity severity, std::string_view line) { Say(severity, line); }, threshold);
 }
 
@@ -35,7 +25,7 @@ Console::~Console() { SetLogSink(nullptr, Severity::kError); }
 
 void Console::Say(Severity severity, std::string_view text) {
   if (severity >= threshold_) {
-    relay_.Say(StrCat(WallTimeText(), " elastic-run: ", Mark(severity), text));
+    relay_.Say(severity, text);
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "launcher/base/output_relay.h"
 #include "launcher/cli/job_signals.h"
-#include "launcher/start/output_relay.h"
 #include "rendezvous/base/log.h"
 
 namespace elastic::internal {

@@ -1,13 +1,15 @@
 #include "launcher/cli/ctl_json.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
-#include "launcher/cli/ctl_json_writer.h"
 #include "launcher/cli/ctl_names.h"
 
 namespace elastic::internal {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string Hex(uint64_t value) {
   char text[17];
@@ -15,122 +17,96 @@ std::string Hex(uint64_t value) {
   return text;
 }
 
-void WriteHeld(JsonWriter& json, std::string_view key, const Held& held) {
+Json JsonOf(const Held& held) {
   if (!held.valid()) {
-    json.Null(key);
-    return;
+    return nullptr;
   }
-  json.BeginObject(key);
-  json.Number("generation", held.version.generation.value);
-  json.Number("commits", held.version.commits);
-  json.Number("step", static_cast<int64_t>(held.step));
-  json.Text("digest", Hex(held.digest));
-  json.EndObject();
+  return {{"generation", held.version.generation.value},
+          {"commits", held.version.commits},
+          {"step", held.step},
+          {"digest", Hex(held.digest)}};
 }
 
-void WriteWait(JsonWriter& json, const JobView& view, Instant now) {
-  json.Text("wait_text", view.wait_text);
-  json.BeginObject("wait");
-  json.Text("reason", NameOf(view.wait.reason));
-  json.Number("have", view.wait.have);
-  json.Number("want", view.wait.want);
-  json.BeginArray("who");
-  for (const std::string& who : view.wait.who) {
-    json.Text("", who);
-  }
-  json.EndArray();
-  if (view.wait.until.has_value()) {
-    json.Milliseconds("remaining_ms", *view.wait.until - now);
-  } else {
-    json.Null("remaining_ms");
-  }
-  json.EndObject();
+Json JsonOf(const Wait& wait, Instant now) {
+  return {{"reason", NameOf(wait.reason)},
+          {"have", wait.have},
+          {"want", wait.want},
+          {"who", wait.who},
+          {"remaining_ms", wait.until ? Json(ToMilliseconds(*wait.until - now)) : Json(nullptr)}};
 }
 
-void WriteHost(JsonWriter& json, const HostView& host) {
-  json.BeginObject("");
-  json.Text("name", host.name);
-  json.Flag("registered", host.registered);
-  json.Flag("counted", host.counted);
-  json.Number("agent", host.agent.value);
-  json.Number("slots", host.slots);
-  json.Milliseconds("heartbeat_age_ms", host.heartbeat_age);
-  json.EndObject();
+Json JsonOf(const HostView& host) {
+  return {{"name", host.name},       {"registered", host.registered},
+          {"counted", host.counted}, {"agent", host.agent.value},
+          {"slots", host.slots},     {"heartbeat_age_ms", ToMilliseconds(host.heartbeat_age)}};
 }
 
-void WriteWorker(JsonWriter& json, const JobView& view, const WorkerView& worker) {
+Json JsonOf(const WorkerView& worker, Duration beat_age) {
   const WorkerReport& report = worker.report;
-  json.BeginObject("");
-  json.Number("rank", worker.rank);
-  json.Text("host", worker.host);
-  json.Number("slot", report.slot);
-  json.Number("pid", report.pid);
-  json.Text("incarnation", ToString(report.incarnation));
-  json.Text("life", NameOf(report.life));
-  json.Text("phase", NameOf(report.phase));
-  json.Milliseconds("heartbeat_age_ms", BeatAge(view, worker));
-  json.Number("generation", report.word.generation.value);
-  json.Flag("entered", report.entered);
-  json.Flag("finished", report.finished.has_value());
-  WriteHeld(json, "held", report.held);
+  Json json = {{"rank", worker.rank},
+               {"host", worker.host},
+               {"slot", report.slot},
+               {"pid", report.pid},
+               {"incarnation", ToString(report.incarnation)},
+               {"life", NameOf(report.life)},
+               {"phase", NameOf(report.phase)},
+               {"heartbeat_age_ms", ToMilliseconds(beat_age)},
+               {"generation", report.word.generation.value},
+               {"entered", report.entered},
+               {"finished", report.finished.has_value()},
+               {"held", JsonOf(report.held)}};
   if (report.life == WorkerLife::kDead) {
-    json.Text("cause", NameOf(report.cause));
+    json["cause"] = NameOf(report.cause);
   }
   if (report.exit.has_value()) {
-    json.Text("exit", ToString(*report.exit));
+    json["exit"] = ToString(*report.exit);
   }
-  json.EndObject();
+  return json;
 }
 
-void WriteReset(JsonWriter& json, const ResetView& reset) {
-  json.BeginObject("");
-  json.Number("from", reset.from.value);
-  json.Number("to", reset.to.value);
-  json.Text("cause", reset.cause);
-  json.Number("size_before", reset.size_before);
-  json.Number("size_after", reset.size_after);
-  WriteHeld(json, "resumed", reset.resumed);
-  json.Milliseconds("answers_ms", reset.answers);
-  json.Milliseconds("form_ms", reset.form);
-  json.Milliseconds("enter_ms", reset.enter);
-  json.Flag("complete", reset.complete);
-  json.EndObject();
+Json JsonOf(const ResetView& reset) {
+  return {{"from", reset.from.value},
+          {"to", reset.to.value},
+          {"cause", reset.cause},
+          {"size_before", reset.size_before},
+          {"size_after", reset.size_after},
+          {"resumed", JsonOf(reset.resumed)},
+          {"answers_ms", ToMilliseconds(reset.answers)},
+          {"form_ms", ToMilliseconds(reset.form)},
+          {"enter_ms", ToMilliseconds(reset.enter)},
+          {"complete", reset.complete}};
 }
 
 }  // namespace
 
 std::string StatusJson(const JobView& view, Instant now) {
-  JsonWriter json;
-  json.BeginObject("");
-  json.Text("job_id", view.job_id);
-  json.Text("state", NameOf(view.state));
-  WriteWait(json, view, now);
-  json.Number("generation", view.generation.number.value);
-  json.Number("server_incarnation", static_cast<int64_t>(view.generation.server.value));
-  json.Text("roster_digest", Hex(view.generation.roster_digest));
-  json.Number("size", view.size);
-  json.Number("np", view.np);
-  json.Number("min_np", view.min_np);
-  json.Number("max_np", view.max_np);
-  WriteHeld(json, "newest", view.newest);
-  json.BeginArray("hosts");
+  Json json = {{"job_id", view.job_id},
+               {"state", NameOf(view.state)},
+               {"wait_text", view.wait_text},
+               {"wait", JsonOf(view.wait, now)},
+               {"generation", view.generation.number.value},
+               {"server_incarnation", view.generation.server.value},
+               {"roster_digest", Hex(view.generation.roster_digest)},
+               {"size", view.size},
+               {"np", view.np},
+               {"min_np", view.min_np},
+               {"max_np", view.max_np},
+               {"newest", JsonOf(view.newest)},
+               {"hosts", Json::array()},
+               {"workers", Json::array()},
+               {"resets", Json::array()},
+               {"resets_total", view.resets_total}};
   for (const HostView& host : view.hosts) {
-    WriteHost(json, host);
+    json["hosts"].push_back(JsonOf(host));
   }
-  json.EndArray();
-  json.BeginArray("workers");
   for (const WorkerView& worker : view.workers) {
-    WriteWorker(json, view, worker);
+    json["workers"].push_back(JsonOf(worker, BeatAge(view, worker)));
   }
-  json.EndArray();
-  json.BeginArray("resets");
   for (const ResetView& reset : view.resets) {
-    WriteReset(json, reset);
+    json["resets"].push_back(JsonOf(reset));
   }
-  json.EndArray();
-  json.Number("resets_total", view.resets_total);
-  json.EndObject();
-  return json.Take();
+  // Names and causes come from outside and may be no UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace elastic::internal

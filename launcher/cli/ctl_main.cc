@@ -14,7 +14,20 @@ namespace elastic::internal {
 namespace {
 
 constexpr int kExitUnreachable = 1;
-constexpr int kExitUsage = 2;
+
+constexpr const char* kLegend =
+    "What the table shows:\n"
+    "  generation      one fixed membership; every change makes a new one\n"
+    "  AGENT           in touch, silent for longer than --heartbeat-timeout, or none yet\n"
+    "  LAST HEARD      time since the newest heartbeat of the host or the process\n"
+    "  RANK            -: not a member: still starting, waiting to join, or dead\n"
+    "  DOING           own code: outside of the library's calls; collective: in one, perhaps\n"
+    "                  waiting for the others\n"
+    "  HAS COMMITTED   newest committed state in this worker's memory\n"
+    "  ALL TOLD        from the report of the change until all survivors were stopped\n"
+    "  NEXT FORMED     from there until the next generation was decided\n"
+    "  ALL IN          from there until all its members could train\n"
+    "--json has more: incarnations, versions, digests.";
 
 struct Options {
   std::string address;
@@ -24,7 +37,7 @@ struct Options {
 
 int Refuse(const std::string& message) {
   std::fprintf(stderr, "elastic-ctl: %s\n", message.c_str());
-  return kExitUsage;
+  return static_cast<int>(JobExit::kUsage);
 }
 
 int ShowStatus(const Options& options) {
@@ -32,8 +45,9 @@ int ShowStatus(const Options& options) {
     return Refuse("status needs --address HOST:PORT; elastic-run prints it in its second line");
   }
   if (!options.address.starts_with("unix:") && !HasTcpPort(options.address)) {
-    return Refuse("'" + options.address +
-                  "' is no address: --address wants HOST:PORT with a port up to 65535");
+    return Refuse(
+        "'" + options.address +
+        "' is no address: --address wants HOST:PORT with a port up to 65535, or unix:PATH");
   }
   const StatusOr<Duration> time_limit = ParseDuration(options.time_limit);
   if (!time_limit.ok()) {
@@ -54,16 +68,18 @@ int ShowStatus(const Options& options) {
 
 int Main(int argc, char** argv) {
   CLI::App app("Looks at a running elastic-run job.", "elastic-ctl");
-  app.set_version_flag("--version", "elastic-ctl " ELASTIC_VERSION);
+  app.set_version_flag("-V,--version", "elastic-ctl " ELASTIC_VERSION);
   app.require_subcommand(1);
   Options options;
   CLI::App* status = app.add_subcommand(
       "status", "Shows generation, hosts, ranks, what the job waits for and its last resets.");
-  status->add_option("--address", options.address,
-                     "HOST:PORT of the job's status service, from elastic-run's start line");
+  status->add_option("--address,address", options.address,
+                     "HOST:PORT or unix:PATH of the job's status service, from elastic-run's "
+                     "second line; --address may be left out");
   status->add_flag("--json", options.json, "JSON for scripts instead of a table");
   status->add_option("--timeout", options.time_limit, "how long to wait for an answer")
       ->capture_default_str();
+  status->footer(kLegend);
   app.footer(
       "Exit codes: 0 shown, 1 no answer from the address, 2 wrong usage.\n"
       "Example: elastic-ctl status --address 127.0.0.1:40123");

@@ -39,7 +39,8 @@ class Columns {
 };
 
 std::string HeldText(const Held& held) {
-  return held.valid() ? StrCat(ToString(held.version), " step ", held.step) : "none";
+  return held.valid() ? StrCat("step ", held.step, " of generation ", held.version.generation.value)
+                      : "none";
 }
 
 std::string StateText(const WorkerReport& report) {
@@ -58,31 +59,42 @@ std::string StateText(const WorkerReport& report) {
                                                   : std::string(NameOf(report.cause)));
 }
 
+std::string AgentText(const HostView& host) {
+  return !host.registered ? "none" : host.counted ? "in touch" : "silent";
+}
+
+// The phase, in words for people: JSON has its name.
+std::string DoingText(Phase phase) {
+  return phase == Phase::kOutside        ? "own code"
+         : phase == Phase::kInCollective ? "collective"
+                                         : std::string(NameOf(phase));
+}
+
 std::string HostTable(const JobView& view) {
-  Columns columns({"HOST", "AGENT", "SLOTS", "COUNTED", "HEARTBEAT AGE"});
+  Columns columns({"HOST", "SLOTS", "AGENT", "LAST HEARD"});
   for (const HostView& host : view.hosts) {
-    columns.Add({host.name, host.registered ? StrCat(host.agent.value) : "none", StrCat(host.slots),
-                 host.counted ? "yes" : "no",
-                 host.registered ? FormatDuration(host.heartbeat_age) : "-"});
+    columns.Add({host.name, StrCat(host.slots), AgentText(host),
+                 host.registered ? FormatDuration(host.heartbeat_age) + " ago" : "-"});
   }
   return columns.Text();
 }
 
 std::string WorkerTable(const JobView& view) {
-  Columns columns({"RANK", "HOST:SLOT", "PID", "HEARTBEAT AGE", "PHASE", "STATE", "HELD"});
+  Columns columns({"RANK", "HOST:SLOT", "PID", "LAST HEARD", "DOING", "STATE", "HAS COMMITTED"});
   for (const WorkerView& worker : view.workers) {
     const WorkerReport& report = worker.report;
     const bool dead = report.life == WorkerLife::kDead;
     columns.Add({worker.rank >= 0 ? StrCat(worker.rank) : "-",
                  StrCat(worker.host, ":", report.slot), StrCat(report.pid),
-                 dead ? "-" : FormatDuration(BeatAge(view, worker)),
-                 std::string(NameOf(report.phase)), StateText(report), HeldText(report.held)});
+                 dead ? "-" : FormatDuration(BeatAge(view, worker)) + " ago",
+                 dead ? "-" : DoingText(report.phase), StateText(report), HeldText(report.held)});
   }
   return columns.Text();
 }
 
 std::string ResetTable(const JobView& view) {
-  Columns columns({"GENERATION", "SIZE", "FENCED", "FORMED", "ENTERED", "RESUMED", "CAUSE"});
+  Columns columns(
+      {"GENERATION", "SIZE", "ALL TOLD", "NEXT FORMED", "ALL IN", "RESUMED FROM", "CAUSE"});
   for (const ResetView& reset : view.resets) {
     columns.Add({StrCat(reset.from.value, " -> ", reset.to.value),
                  StrCat(reset.size_before, " -> ", reset.size_after), FormatDuration(reset.answers),
@@ -98,7 +110,7 @@ std::string ResetTable(const JobView& view) {
 std::string StatusTable(const JobView& view) {
   std::string text = StrCat("job ", view.job_id, ": ", NameOf(view.state), "\n");
   text += view.generation.valid()
-              ? StrCat("generation ", ToString(view.generation), ", size ", view.size)
+              ? StrCat("generation ", view.generation.number.value, ", size ", view.size)
               : std::string("no generation yet");
   text += StrCat(" (-np ", view.np, ", --min-np ", view.min_np, ")\n");
   text += StrCat("newest committed state: ", HeldText(view.newest), "\n");
@@ -110,7 +122,8 @@ std::string StatusTable(const JobView& view) {
     text += "\n" + WorkerTable(view);
   }
   if (!view.resets.empty()) {
-    text += StrCat("\nlast resets (", view.resets_total, " in all):\n", ResetTable(view));
+    text += StrCat("\nlast changes of membership (", view.resets_total, " in all):\n",
+                   ResetTable(view));
   }
   return text;
 }

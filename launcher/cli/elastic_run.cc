@@ -10,6 +10,7 @@
 #include "launcher/cli/help.h"
 #include "launcher/cli/job_signals.h"
 #include "launcher/cli/parse_arguments.h"
+#include "launcher/cli/random_numbers.h"
 #include "launcher/cli/refuse_to_start.h"
 #include "launcher/cli/run_job.h"
 #include "launcher/start/local_agent.h"
@@ -35,7 +36,7 @@ int Main(const std::vector<std::string>& arguments) {
     std::fputs((options->help ? HelpText() : VersionText() + "\n").c_str(), stdout);
     return 0;
   }
-  auto job = MakeJobSpec(*options);
+  const auto job = MakeJobSpec(*options, "run-" + RandomHex());
   if (!job.ok()) {
     return RefuseToStart(job.status());
   }
@@ -44,7 +45,7 @@ int Main(const std::vector<std::string>& arguments) {
     return RefuseToStart(agent_program.status());
   }
   JobSignals signals;
-  return RunJob(*options, std::move(*job), *agent_program, signals);
+  return RunJob(*options, *job, *agent_program, signals);
 }
 
 }  // namespace

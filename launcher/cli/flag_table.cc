@@ -27,8 +27,10 @@ constexpr Flag kFlags[] = {
      "time between SIGTERM and SIGKILL when workers are stopped"},
     {"--log-level", "", "LEVEL", FlagGroup::kOutput, &Options::log_level, "",
      "debug, info, warning or error"},
-    {"--status-address", "", "HOST:PORT", FlagGroup::kOutput, &Options::status_address, "",
-     "where elastic-ctl and other gRPC clients read the status; port 0 takes a free one"},
+    {"--status-address", "", "ADDRESS", FlagGroup::kOutput, &Options::status_address, "",
+     "HOST:PORT or unix:PATH where elastic-ctl and other gRPC clients read the status; port 0 "
+     "takes "
+     "a free one"},
     {"--help", "-h", "", FlagGroup::kOutput, &Options::help, "", "print this text"},
     {"--version", "-V", "", FlagGroup::kOutput, &Options::version, "", "print the version"},
 };

@@ -27,7 +27,7 @@ constexpr std::string_view kEnd =
     "\n"
     "Exit codes:\n"
     "    0  the job finished\n"
-    "    1  a worker failed for good\n"
+    "    1  a worker failed for good, or three generations in a row brought no committed step\n"
     "    2  wrong flags or set-up: nothing was started\n"
     "    3  fewer than --min-np workers for longer than --elastic-timeout\n"
     "    5  the committed state, or the job's server, was lost\n"

@@ -8,9 +8,6 @@
 
 namespace elastic::internal {
 
-// 128 + signal number, as shells report it; no JobExit is as large.
-inline constexpr int kExitBySignal = 128;
-
 // How the job ended: set once by the server's driver thread, awaited by the main loop.
 class JobEnd {
  public:

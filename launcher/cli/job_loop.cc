@@ -17,14 +17,6 @@ using namespace std::chrono_literals;
 // The job is over and its workers are gone: an agent needs this long only if something hangs.
 constexpr Duration kAgentEndLimit = 2s;
 
-int WaitMilliseconds(std::optional<Instant> until, Instant now) {
-  if (!until) {
-    return -1;
-  }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - now).count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
-}
-
 std::optional<Instant> Earlier(std::optional<Instant> a, std::optional<Instant> b) {
   if (!a || !b) {
     return a ? a : b;
@@ -44,6 +36,7 @@ JobLoop::JobLoop(Options options, JobSignals& signals, JobEnd& end, Console& con
       console_(console),
       grace_period_(options.grace_period),
       stop_margin_(options.stop_margin),
+      kill_limit_(options.kill_limit),
       post_(std::move(options.post)),
       agents_({.program = std::move(options.agent_program), .agents = std::move(options.agents)},
               {.trouble =
@@ -72,7 +65,7 @@ void JobLoop::Turn(std::optional<Instant> until, bool await_end) {
     polled.push_back({end_.fd(), POLLIN, 0});
   }
   agents_.AddPollEntries(polled);
-  poll(polled.data(), polled.size(), WaitMilliseconds(until, Now()));
+  poll(polled.data(), polled.size(), until ? PollMilliseconds(*until - Now()) : -1);
   const Instant now = Now();
   HandleSignals(now);
   agents_.HandleEvents(now);
@@ -123,15 +116,18 @@ void JobLoop::EndAgents() {
   agents_.StopRestarting();
   agents_.CloseInputs();
   stop_limit_.reset();
-  const Instant limit = Now() + kAgentEndLimit;
-  bool killed = false;
-  while (agents_.running() > 0) {
-    Turn(killed ? std::nullopt : std::optional(limit), false);
-    if (!killed && Now() >= limit) {
-      killed = true;
-      console_.Say(Severity::kWarning,
-                   StrCat(agents_.running(), " agents did not end by themselves: killed"));
-      agents_.Kill();
+  if (!AwaitAgents(Now() + kAgentEndLimit)) {
+    const int count = agents_.running();
+    console_.Say(Severity::kWarning, StrCat(count, count == 1 ? " agent" : " agents",
+                                            " did not end by themselves: killed"));
+    agents_.Kill();
+    if (!AwaitAgents(Now() + kill_limit_)) {
+      for (const std::string& agent : agents_.LeaveBehind()) {
+        console_.Say(Severity::kError,
+                     StrCat(agent, ": SIGKILL did not end it within ", FormatDuration(kill_limit_),
+                            ", left behind; it waits in the kernel, or a debugger holds it"));
+      }
+      return;
     }
   }
   // The guardians of lost agents may still be killing what those left.
@@ -139,6 +135,13 @@ void JobLoop::EndAgents() {
   while (agents_.HasOrphans() && Now() < orphans_limit) {
     Turn(orphans_limit, false);
   }
+}
+
+bool JobLoop::AwaitAgents(Instant limit) {
+  while (agents_.running() > 0 && Now() < limit) {
+    Turn(limit, false);
+  }
+  return agents_.running() == 0;
 }
 
 }  // namespace elastic::internal

@@ -25,12 +25,14 @@ class JobLoop {
     Duration grace_period;
     // What each step of a stop may take, beyond the grace period, before a harder one follows.
     Duration stop_margin = std::chrono::seconds(3);
+    // After it an agent that was killed and does not end is left behind.
+    Duration kill_limit = kKilledAgentLimit;
     std::function<void(Event)> post;  // tells the server
   };
   // All references must outlive the loop.
   JobLoop(Options options, JobSignals& signals, JobEnd& end, Console& console);
 
-  // Runs the job; when it returns no agent is left.
+  // Runs the job; when it returns no agent is left but those that cannot be killed.
   JobEnd::Result Run();
 
  private:
@@ -44,12 +46,15 @@ class JobLoop {
   void StopFurther(Instant now, const std::string& why, int exit_code);
   // Sees that all agents end, by themselves or not.
   void EndAgents();
+  // False if some still run at the limit.
+  bool AwaitAgents(Instant limit);
 
   JobSignals& signals_;
   JobEnd& end_;
   Console& console_;
   const Duration grace_period_;
   const Duration stop_margin_;
+  const Duration kill_limit_;
   const std::function<void(Event)> post_;
   AgentSupervisor agents_;
 

@@ -1,6 +1,9 @@
 #include "launcher/cli/job_loop.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +34,7 @@ class Folder {
     REQUIRE(chmod(agent().c_str(), 0755) == 0);
   }
   ~Folder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
   std::string agent() const { return path_ + "/elastic-agent"; }
   bool Has(const std::string& name) const { return std::filesystem::exists(path_ + "/" + name); }
 
@@ -182,6 +186,60 @@ TEST_CASE("AnAgentThatDoesNotEndIsKilled") {
   CHECK(job.loop.Run().exit_code == 0);
   CHECK(Now() - begin < 10s);
   CHECK(waitpid(-1, nullptr, WNOHANG) == -1);  // no child is left, not even as a zombie
+}
+
+// Stands for an agent in an uninterruptible wait: a process that somebody traces stays, once
+// killed, a zombie that its parent cannot reap before the tracer does. The tracer is this process,
+// and the launcher a child of it, since tracing a grandchild needs no privilege.
+TEST_CASE("AnAgentThatCannotBeKilledDoesNotHoldUpTheLauncher") {
+  Folder place("echo $$ > pid.new; mv pid.new pid; exec sleep 1000");
+  int told[2];
+  REQUIRE(pipe2(told, O_CLOEXEC) == 0);
+  const UniqueFd errors(told[0]);
+  const pid_t launcher = fork();
+  REQUIRE(launcher >= 0);
+  if (launcher == 0) {
+    dup2(told[1], STDERR_FILENO);
+    JobSignals signals;
+    Console console(Severity::kError);
+    JobEnd end;
+    int exit_code = 0;
+    {
+      JobLoop loop({.agent_program = place.agent(),
+                    .agents = {Bootstrap()},
+                    .grace_period = 30s,
+                    .kill_limit = 300ms,
+                    .post = [&](const Event&) { end.Set(7, "stopped"); }},
+                   signals, end, console);
+      exit_code = loop.Run().exit_code;
+    }
+    console.Finish(signals, exit_code);
+    _exit(exit_code);
+  }
+  close(told[1]);
+  const Instant limit = Now() + 20s;
+  while (!place.Has("pid") && Now() < limit) {
+    poll(nullptr, 0, 5);
+  }
+  pid_t agent = 0;
+  std::ifstream(place.path() + "/pid") >> agent;
+  REQUIRE(agent > 0);
+  REQUIRE(ptrace(PTRACE_SEIZE, agent, nullptr, nullptr) == 0);
+
+  const Instant begin = Now();
+  REQUIRE(kill(launcher, SIGTERM) == 0);
+  int status = 0;
+  REQUIRE(waitpid(launcher, &status, 0) == launcher);
+  CHECK(Now() - begin < 10s);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+  char text[4096];
+  const ssize_t bytes = read(errors.get(), text, sizeof text);
+  REQUIRE(bytes > 0);
+  CHECK_THAT(
+      std::string(text, static_cast<size_t>(bytes)),
+      Catch::Contains(StrCat("agent of host a, pid ", agent)) && Catch::Contains("left behind"));
+  CHECK(waitpid(agent, nullptr, 0) == agent);
 }
 
 }  // namespace

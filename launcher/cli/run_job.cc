@@ -40,6 +40,18 @@ std::vector<AgentBootstrap> MakeBootstraps(const RunOptions& options, const JobS
   return agents;
 }
 
+// Of HOST:PORT or unix:PATH.
+bool IsLocalOnly(const std::string& address) {
+  if (address.starts_with("unix:")) {
+    return true;
+  }
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  return LocalDataAddress(host).ok();
+}
+
 void SayStart(Console& console, const RunOptions& options, const JobSpec& job,
               const std::string& status_address) {
   console.Say(
@@ -48,21 +60,26 @@ void SayStart(Console& console, const RunOptions& options, const JobSpec& job,
              job.min_np, ") of ", options.command.front(), " on ", FormatHostList(job.hosts)));
   console.Say(Severity::kInfo, StrCat("status: elastic-ctl status --address ", status_address,
                                       "; the job ends with this process, pid ", getpid()));
+  if (!IsLocalOnly(status_address)) {
+    console.Say(Severity::kWarning,
+                StrCat("--status-address ", options.status_address,
+                       ": whoever can reach this machine can read the job's status"));
+  }
 }
 
-std::string FinalLine(const JobEnd::Result& result) {
+std::string FinalLine(const JobEnd::Result& result, const Held& newest) {
   const std::string_view what = result.exit_code == 0 ? "finished" : "ended";
   // A reason that only repeats the word is left out.
   const std::string why =
       result.reason.empty() || result.reason == what ? "" : ": " + result.reason;
-  return StrCat("job ", what, why, " (exit code ", result.exit_code, ")");
+  const std::string state = newest.valid() ? StrCat("; last commit: step ", newest.step) : "";
+  return StrCat("job ", what, why, state, " (exit code ", result.exit_code, ")");
 }
 
 }  // namespace
 
-int RunJob(const RunOptions& options, JobSpec job, const std::string& agent_program,
+int RunJob(const RunOptions& options, const JobSpec& job, const std::string& agent_program,
            JobSignals& signals) {
-  job.job_id = "run-" + RandomHex();
   auto folder = JobFolder::Make();
   if (!folder.ok()) {
     return RefuseToStart(folder.status());
@@ -99,10 +116,11 @@ int RunJob(const RunOptions& options, JobSpec job, const std::string& agent_prog
                 .post = [&](Event event) { (*server)->Post(std::move(event)); }},
                signals, end, console);
   const JobEnd::Result result = loop.Run();
+  const Held newest = (*server)->View().newest;
   (*server)->Shutdown();
   folder->Remove();
   const bool failed = result.exit_code != 0 && result.exit_code < kExitBySignal;
-  console.Say(failed ? Severity::kError : Severity::kInfo, FinalLine(result));
+  console.Say(failed ? Severity::kError : Severity::kInfo, FinalLine(result, newest));
   console.Finish(signals, result.exit_code);
   return result.exit_code;
 }

@@ -1,5 +1,7 @@
 #include "launcher/cli/run_options.h"
 
+#include <map>
+
 #include "launcher/start/local_address.h"
 #include "rendezvous/core/host_list.h"
 
@@ -9,76 +11,45 @@ namespace {
 
 constexpr std::string_view kExample = "elastic-run -np 4 ./train";
 
-Status CheckCounts(const RunOptions& options) {
-  if (!options.np) {
-    return InvalidArgumentError(
-        StrCat("-np is missing: say how many workers to run, for example ", kExample));
+Status MissingCount(const RunOptions& options) {
+  for (size_t i = 1; i < options.command.size(); ++i) {
+    const std::string& word = options.command[i];
+    if (word == "-np" || word.starts_with("-np=") || word.starts_with("--num-proc")) {
+      return InvalidArgumentError(
+          StrCat("-np is missing: the '", word, "' after ", options.command.front(),
+                 " is an argument of that program, flags of elastic-run come before it, as in ",
+                 kExample));
+    }
   }
-  if (*options.np < 1) {
-    return InvalidArgumentError(
-        StrCat("-np ", *options.np, ": want at least 1 worker, for example ", kExample));
-  }
-  if (*options.np > kMembersMax) {
-    return ResourceExhaustedError(
-        StrCat("-np ", *options.np, ": a job can have at most ", kMembersMax, " workers"));
-  }
-  const int min_np = options.min_np.value_or(*options.np);
-  if (min_np < 1) {
-    return InvalidArgumentError(
-        StrCat("--min-np ", min_np, ": want at least 1, the fewest workers that may train"));
-  }
-  if (min_np > *options.np) {
-    return InvalidArgumentError(StrCat("--min-np ", min_np, " is more than -np ", *options.np,
-                                       ": lower --min-np or raise -np"));
-  }
-  return OkStatus();
-}
-
-Status CheckTimes(const RunOptions& options) {
-  if (options.heartbeat_timeout < kHeartbeatTimeoutMin) {
-    return InvalidArgumentError(StrCat(
-        "--heartbeat-timeout ", FormatDuration(options.heartbeat_timeout), ": want at least ",
-        FormatDuration(kHeartbeatTimeoutMin), ", two heartbeats of an agent"));
-  }
-  if (options.entry_timeout == Duration::zero()) {
-    return InvalidArgumentError(
-        StrCat("--entry-timeout 0: no worker could enter a generation, want for example ",
-               FormatDuration(kEntryTimeoutDefault)));
-  }
-  return OkStatus();
+  return InvalidArgumentError(
+      StrCat("-np is missing: say how many workers to run, for example ", kExample));
 }
 
 StatusOr<std::vector<HostSpec>> HostsOf(const RunOptions& options) {
   if (options.hosts.empty()) {
-    if (*options.np > kSlotsPerHostMax) {
-      return ResourceExhaustedError(StrCat("-np ", *options.np, ": one host can have at most ",
-                                           kSlotsPerHostMax,
-                                           " slots, spread the workers over hosts with -H"));
-    }
     return std::vector<HostSpec>{{"localhost", *options.np}};
   }
   ASSIGN_OR_RETURN(auto hosts, ParseHostList(options.hosts));
+  std::map<std::string, std::string> names;  // of each address
   for (const HostSpec& host : hosts) {
-    const auto address = LocalDataAddress(host.name);
-    if (!address.ok()) {
-      return address.status();
+    ASSIGN_OR_RETURN(const std::string address, LocalDataAddress(host.name));
+    const auto [first, added] = names.emplace(address, host.name);
+    if (!added) {
+      return InvalidArgumentError(StrCat("-H has '", first->second, "' and '", host.name,
+                                         "', which are one address: add their slots together"));
     }
-  }
-  const int slots = CountSlots(hosts);
-  if (slots < *options.np) {
-    return FailedPreconditionError(StrCat("need ", *options.np, " slots (-np), have ", slots,
-                                          " on ", FormatHostList(hosts),
-                                          ": give more slots with -H or lower -np"));
   }
   return hosts;
 }
 
 }  // namespace
 
-StatusOr<JobSpec> MakeJobSpec(const RunOptions& options) {
-  RETURN_IF_ERROR(CheckCounts(options));
-  RETURN_IF_ERROR(CheckTimes(options));
+StatusOr<JobSpec> MakeJobSpec(const RunOptions& options, std::string job_id) {
+  if (!options.np) {
+    return MissingCount(options);
+  }
   JobSpec job;
+  job.job_id = std::move(job_id);
   ASSIGN_OR_RETURN(job.hosts, HostsOf(options));
   job.np = *options.np;
   job.min_np = options.min_np.value_or(job.np);
@@ -87,6 +58,7 @@ StatusOr<JobSpec> MakeJobSpec(const RunOptions& options) {
   job.elastic_timeout = options.elastic_timeout;
   job.entry_timeout = options.entry_timeout;
   job.grace_period = options.grace_period;
+  RETURN_IF_ERROR(CheckJob(job));
   if (options.command.empty()) {
     return InvalidArgumentError(
         StrCat("no command to run: put the program after the flags, for example ", kExample));

@@ -27,12 +27,9 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-// A heartbeat time-out must leave room for one lost beat, or a busy host counts as a lost one.
-inline constexpr Duration kHeartbeatTimeoutMin = 2 * kAgentBeatInterval;
-
-// The job that the options ask for; `job_id` is left empty. Pure.
-// Errors: INVALID_ARGUMENT, FAILED_PRECONDITION or RESOURCE_EXHAUSTED with one line that names the
-// value and the remedy.
-StatusOr<JobSpec> MakeJobSpec(const RunOptions& options);
+// The job that the options ask for. Pure.
+// Errors: of CheckJob, ParseHostList and LocalDataAddress, and INVALID_ARGUMENT for what is
+// missing.
+StatusOr<JobSpec> MakeJobSpec(const RunOptions& options, std::string job_id);
 
 }  // namespace elastic::internal

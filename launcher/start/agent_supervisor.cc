@@ -8,9 +8,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "launcher/agent/process_tree.h"
+#include "launcher/base/process_tree.h"
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/log.h"
+#include "rendezvous/base/real_clock.h"
 
 namespace elastic::internal {
 
@@ -36,8 +37,11 @@ AgentSupervisor::AgentSupervisor(Options options, Callbacks callbacks, OutputRel
 AgentSupervisor::~AgentSupervisor() {
   StopRestarting();
   Kill();
+  const Instant limit = Now() + kKilledAgentLimit;
   for (Slot& slot : slots_) {
     if (slot.agent.pid != 0) {
+      pollfd ended{slot.agent.pidfd.get(), POLLIN, 0};
+      poll(&ended, 1, PollMilliseconds(limit - Now()));
       ReapAgent(slot.agent);
     }
   }
@@ -90,7 +94,9 @@ std::optional<Instant> AgentSupervisor::NextDeadline() const {
 void AgentSupervisor::AddPollEntries(std::vector<pollfd>& entries) const {
   for (const Slot& slot : slots_) {
     if (slot.agent.pid != 0) {
-      entries.push_back({slot.agent.pidfd.get(), POLLIN, 0});
+      if (slot.agent.pidfd.valid()) {
+        entries.push_back({slot.agent.pidfd.get(), POLLIN, 0});
+      }
       if (!slot.agent.unwritten.empty()) {
         entries.push_back({slot.agent.input.get(), POLLOUT, 0});
       }
@@ -105,21 +111,19 @@ void AgentSupervisor::HandleEvents(Instant now) {
       continue;
     }
     ContinueBootstrap(slot.agent);
-    pollfd ended{slot.agent.pidfd.get(), POLLIN, 0};
-    if (poll(&ended, 1, 0) == 1) {
-      const ExitStatus status = ReapAgent(slot.agent);
+    if (const std::optional<ExitStatus> status = ReapAgent(slot.agent)) {
       slot.former_inputs.push_back(std::move(slot.agent.input));
       if (slot.former_inputs.size() > kFormerInputsKept) {
         slot.former_inputs.pop_front();
       }
       slot.agent = LocalAgent{};
       agent_died = true;
-      if (status.ok() && restarting_) {
+      if (status->ok() && restarting_) {
         slot.start_at = now + kOrderlyEndPause;
         continue;
       }
       lost_agent_ = lost_agent_ || restarting_;
-      HandleDeath(slot, StrCat("ended with ", ToString(status)), now);
+      HandleDeath(slot, StrCat("ended with ", ToString(*status)), now);
     }
   }
   ReapOrphans(agent_died);
@@ -189,6 +193,19 @@ void AgentSupervisor::Kill() {
 int AgentSupervisor::running() const {
   return static_cast<int>(
       std::ranges::count_if(slots_, [](const Slot& slot) { return slot.agent.pid != 0; }));
+}
+
+std::vector<std::string> AgentSupervisor::LeaveBehind() {
+  std::vector<std::string> names;
+  for (Slot& slot : slots_) {
+    if (slot.agent.pid != 0) {
+      const auto stat = ReadProcessStat(slot.agent.pid);
+      names.push_back(StrCat("agent of host ", slot.bootstrap.host, ", pid ", slot.agent.pid,
+                             ", state ", stat ? stat->state : '?'));
+      slot.agent = LocalAgent{};
+    }
+  }
+  return names;
 }
 
 }  // namespace elastic::internal

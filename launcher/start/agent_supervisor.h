@@ -2,17 +2,22 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/base/output_relay.h"
 #include "launcher/start/local_agent.h"
-#include "launcher/start/output_relay.h"
 #include "launcher/start/restart_delay.h"
 
 namespace elastic::internal {
+
+// A killed process ends within moments, unless it is in an uninterruptible wait (a network file
+// system that does not answer) or a debugger holds it: then nobody can say when.
+inline constexpr Duration kKilledAgentLimit = std::chrono::seconds(5);
 
 // Keeps one agent per host running: starts them, watches their pidfds, starts again the one that
 // died. Lives on its owner's thread and never blocks; the owner's poll loop feeds it, also when
@@ -31,7 +36,7 @@ class AgentSupervisor {
   };
   // `output` must outlive the supervisor.
   AgentSupervisor(Options options, Callbacks callbacks, OutputRelay& output);
-  // Kills what still runs and reaps it.
+  // Kills what still runs and reaps it; leaves after kKilledAgentLimit what does not end even then.
   ~AgentSupervisor();
 
   // Starts every agent that is due at `now`.
@@ -51,6 +56,8 @@ class AgentSupervisor {
   // SIGKILL to the agents; their guardians then kill what is left of the workers.
   void Kill();
   int running() const;
+  // Waits no longer for the agents that still run; `agent of host a, pid 123, state D` for each.
+  std::vector<std::string> LeaveBehind();
   // An agent was lost, and what it left behind has not ended yet.
   bool HasOrphans() const;
 

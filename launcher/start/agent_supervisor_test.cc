@@ -63,7 +63,7 @@ AgentBootstrap Bootstrap(const std::string& host) {
 struct Fixture {
   explicit Fixture(const std::string& script, std::vector<AgentBootstrap> agents = {Bootstrap("a")})
       : fake(script),
-        relay(fake.output(), fake.output()),
+        relay({.output_fd = fake.output(), .errors_fd = fake.output(), .name = "test"}),
         supervisor({.program = fake.program(), .agents = std::move(agents)},
                    {.trouble =
                         [this](const std::string& host, const std::string& message) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -129,16 +130,19 @@ void ContinueBootstrap(LocalAgent& agent) {
   }
 }
 
-ExitStatus ReapAgent(LocalAgent& agent) {
+std::optional<ExitStatus> ReapAgent(LocalAgent& agent) {
   siginfo_t info{};
-  int result = 0;
-  do {
-    result = waitid(P_PIDFD, static_cast<id_t>(agent.pidfd.get()), &info, WEXITED);
-  } while (result != 0 && errno == EINTR);
-  ELASTIC_CHECK(result == 0);
+  ELASTIC_CHECK(waitid(P_PID, static_cast<id_t>(agent.pid), &info, WEXITED | WNOHANG) == 0);
+  if (info.si_pid == 0) {
+    pollfd ended{agent.pidfd.get(), POLLIN, 0};
+    if (agent.pidfd.valid() && poll(&ended, 1, 0) == 1) {
+      agent.pidfd.Reset();  // a loop that polls it would spin
+    }
+    return std::nullopt;
+  }
   agent.pidfd.Reset();
   agent.pid = 0;
-  return {info.si_code != CLD_EXITED, info.si_status};
+  return ExitStatus{info.si_code != CLD_EXITED, info.si_status};
 }
 
 }  // namespace elastic::internal

@@ -2,9 +2,10 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
-#include "launcher/agent/bootstrap.h"
+#include "launcher/base/bootstrap.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/base/status.h"
 #include "rendezvous/base/unique_fd.h"
@@ -15,7 +16,9 @@ namespace elastic::internal {
 // terminal's Ctrl-C and Ctrl-Z reach the launcher alone.
 struct LocalAgent {
   pid_t pid = 0;
-  UniqueFd pidfd;         // readable when the process has ended
+  // Readable when the process has ended. Invalid once it has and cannot be reaped yet: SIGCHLD
+  // tells.
+  UniqueFd pidfd;
   UniqueFd input;         // write end of its standard input; closing it ends the agent (P21)
   std::string unwritten;  // rest of the bootstrap line that the pipe could not take yet
   UniqueFd output;        // read ends of its standard output and error
@@ -33,7 +36,8 @@ StatusOr<LocalAgent> StartLocalAgent(const std::string& program, const AgentBoot
 // its pidfd tells.
 void ContinueBootstrap(LocalAgent& agent);
 
-// Reaps the process. Call when pidfd is readable.
-ExitStatus ReapAgent(LocalAgent& agent);
+// Reaps the process if it has ended. Never waits: a process that a debugger traces stays with it
+// after its end, and nobody else can reap it before the debugger lets go.
+std::optional<ExitStatus> ReapAgent(LocalAgent& agent);
 
 }  // namespace elastic::internal

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "rendezvous/base/limits.h"
+
 namespace elastic::internal::local {
 
 // Frames of the agent-worker link, protocol version 1: one frame is one message of a SOCK_SEQPACKET
@@ -13,7 +15,7 @@ namespace elastic::internal::local {
 inline constexpr uint32_t kFrameMagic = 0x31464C45;  // "ELF1"
 inline constexpr uint16_t kVersionMin = 1;
 inline constexpr uint16_t kVersionMax = 1;
-inline constexpr int kJobIdBytes = 64;
+inline constexpr int kJobIdBytes = kJobIdBytesMax + 1;
 inline constexpr int kAddressBytes = 48;
 inline constexpr int kHostBytes = 256;
 inline constexpr int kMessageBytes = 512;

@@ -19,6 +19,7 @@ inline constexpr int kMembersMax = 1024;
 inline constexpr int kRosterEntriesMax = 2 * kMembersMax;
 inline constexpr int kMarksMax = 1 << 16;  // in a report or a directive
 inline constexpr size_t kHostNameBytesMax = 255;
+inline constexpr size_t kJobIdBytesMax = 63;  // kJobIdBytes of proto/local/frames.h less its NUL
 inline constexpr size_t kDriverQueueMax = 65536;             // events waiting for the core
 inline constexpr size_t kControlMessageBytesMax = 4u << 20;  // one gRPC message
 inline constexpr size_t kLocalFrameBytesMax = 200u << 10;    // one frame of the Unix socket
@@ -31,6 +32,8 @@ inline constexpr Duration kKillAllowance = std::chrono::seconds(1);             
 inline constexpr Duration kStreamReturnWindow = std::chrono::milliseconds(200);  // P22
 inline constexpr Duration kWorkerBeatInterval = std::chrono::milliseconds(100);  // P23
 inline constexpr Duration kAgentBeatInterval = std::chrono::milliseconds(250);
+// A heartbeat time-out must leave room for one lost beat, or a busy host counts as a lost one.
+inline constexpr Duration kHeartbeatTimeoutMin = 2 * kAgentBeatInterval;
 inline constexpr Duration kGuardianSilenceLimit = std::chrono::seconds(1);  // P23
 inline constexpr Duration kSpawnHold =
     std::chrono::milliseconds(100);  // replacement after all entered, or this

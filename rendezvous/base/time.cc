@@ -1,5 +1,6 @@
 #include "rendezvous/base/time.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -52,6 +53,11 @@ StatusOr<Duration> ParseDuration(std::string_view text) {
         "'");
   }
   return Duration(std::llround(seconds * 1e9));
+}
+
+int PollMilliseconds(Duration left) {
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return static_cast<int>(std::clamp<int64_t>(milliseconds, 0, 3'600'000));
 }
 
 std::string FormatDuration(Duration duration) {

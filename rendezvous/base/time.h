@@ -36,4 +36,8 @@ inline double ToMilliseconds(Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+// For poll and epoll_wait: rounded up, so that the time has passed when they return; at most an
+// hour.
+int PollMilliseconds(Duration left);
+
 }  // namespace elastic::internal

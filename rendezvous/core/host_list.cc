@@ -30,6 +30,11 @@ bool IsIpv6(const std::string& text) {
   return inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
 struct NameAndSlots {
   std::string name;
   std::string_view slots;  // what follows the colon
@@ -110,7 +115,7 @@ StatusOr<std::vector<HostSpec>> ParseHostList(std::string_view text) {
   std::set<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view part = text.substr(begin, end - begin);
+    const std::string_view part = Trimmed(text.substr(begin, end - begin));
     begin = end + 1;
     if (part.empty()) {
       return InvalidArgumentError(StrCat("-H '", text, "' has an empty host: ", kForm));

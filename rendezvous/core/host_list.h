@@ -10,10 +10,10 @@
 namespace elastic::internal {
 
 // Reads `host[:slots],...` as -H takes it: names, IPv4 addresses, or IPv6 addresses in brackets
-// when slots follow (`[::1]:2`). A host without slots has one. Order is kept: ranks follow it.
-// Pure: resolves nothing.
-// Errors: INVALID_ARGUMENT names the part that is malformed, given twice or has no slots;
-// RESOURCE_EXHAUSTED names the limit of limits.h that it passes.
+// when slots follow (`[::1]:2`). Blanks around a host are left out. A host without slots has one.
+// Order is kept: ranks follow it. Pure: resolves nothing. Errors: INVALID_ARGUMENT names the part
+// that is malformed, given twice or has no slots; RESOURCE_EXHAUSTED names the limit of limits.h
+// that it passes.
 StatusOr<std::vector<HostSpec>> ParseHostList(std::string_view text);
 
 // The names as -H would take them, for messages: `127.0.0.1:2,127.0.0.2:2`.

@@ -14,7 +14,7 @@ Status ErrorOf(std::string_view text) {
 }
 
 TEST_CASE("HostsKeepTheOrderAndTheSlotsTheUserGave") {
-  const auto hosts = ParseHostList("127.0.0.2:2,localhost:1,[::1]:3,node-1");
+  const auto hosts = ParseHostList("127.0.0.2:2, localhost:1 ,[::1]:3,node-1");
   REQUIRE(hosts.ok());
   REQUIRE(hosts->size() == 4);
   CHECK((*hosts)[0].name == "127.0.0.2");
@@ -43,6 +43,7 @@ TEST_CASE("AMalformedHostIsRefusedWithThePartThatIsWrongAndTheFormWanted") {
       {"[::1]2", "'[::1]2'"},
       {"a:1,,b:1", "empty host"},
       {"a:1,", "empty host"},
+      {"a:1, ", "empty host"},
       {"", "empty host"},
       {"a:1,a:2", "'a'"},
   }));

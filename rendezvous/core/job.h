@@ -6,6 +6,7 @@
 
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/report.h"
+#include "rendezvous/base/status.h"
 
 namespace elastic::internal {
 
@@ -30,7 +31,13 @@ struct JobSpec {
   int no_progress_limit = kNoProgressLimitDefault;
 };
 
-// Exit codes of elastic-run.
+// What every job must be, whichever program it was given to. Values are named by the flags that
+// elastic-run and elastic-rendezvous share. The order of the host list is ParseHostList's business.
+// Errors: INVALID_ARGUMENT, FAILED_PRECONDITION or RESOURCE_EXHAUSTED with one line that names the
+// value and the remedy.
+Status CheckJob(const JobSpec& job);
+
+// Exit codes of elastic-run and elastic-rendezvous.
 enum class JobExit : int {
   kFinished = 0,
   kWorkerFailure = 1,  // a worker failed for good, or a crash loop
@@ -38,6 +45,9 @@ enum class JobExit : int {
   kTooFewWorkers = 3,  // below min-np for longer than --elastic-timeout
   kStateLost = 5,      // no holder of the committed state, or the server, is left
 };
+
+// 128 + signal number, as shells report it; no JobExit is as large.
+inline constexpr int kExitBySignal = 128;
 
 enum class JobState : uint8_t {
   kStarting = 0,   // no generation yet

@@ -104,7 +104,8 @@ void Membership::State::CheckFirstRound() {
   if (all_ended && round.crashed + round.killed == 0) {
     Say(Severity::kWarning,
         "every worker exited with code 0 and none joined the job through the runtime "
-        "(elastic::run or elastic_join): nothing was made elastic");
+        "(elastic::Runtime::Run or Join, in C elastic_run or elastic_join): nothing was made "
+        "elastic");
     End(static_cast<int>(JobExit::kFinished), "all workers exited with code 0", StopMode::kNone);
     return;
   }

@@ -190,7 +190,9 @@ void Membership::State::NoteDeath(Worker& worker) {
   std::string text = StrCat(NameOf(worker), " ", DeathText(worker));
   if (report.exit->ok() && report.joined) {
     text +=
-        ", which counts as a failure: a program ends by returning from elastic::run, or calls "
+        ", which counts as a failure: a program ends by returning from Runtime::Run (C: "
+        "elastic_run), or "
+        "calls "
         "elastic_finish before it exits";
   }
   Say(Severity::kWarning, std::move(text));

@@ -1,5 +1,6 @@
 #include "rendezvous/server/driver.h"
 
+#include <future>
 #include <utility>
 
 #include "rendezvous/base/limits.h"
@@ -8,6 +9,13 @@
 #include "rendezvous/base/sched_slice.h"
 
 namespace elastic::internal {
+
+namespace {
+
+// How long View() waits for a driver that is in the middle of something.
+constexpr Duration kViewWait = std::chrono::seconds(1);
+
+}  // namespace
 
 Driver::Driver(JobSpec spec, ServerIncarnation incarnation, std::optional<JournalRecord> restored,
                Journal& journal, Callbacks callbacks)
@@ -30,6 +38,14 @@ bool Driver::Open(ConnectionId connection, AgentConnected event, std::shared_ptr
 ConnectionId Driver::NextConnection() { return {++connections_}; }
 
 bool Driver::RequestView(ViewRequest request) { return queue_.Push(std::move(request)); }
+
+JobView Driver::View() {
+  // Shared with the request, which may be answered after this wait was given up.
+  auto answer = std::make_shared<std::promise<JobView>>();
+  std::future<JobView> view = answer->get_future();
+  const bool asked = RequestView([answer](const JobView& newest) { answer->set_value(newest); });
+  return asked && view.wait_for(kViewWait) == std::future_status::ready ? view.get() : JobView{};
+}
 
 void Driver::Stop() {
   queue_.Close();

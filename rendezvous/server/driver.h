@@ -34,6 +34,8 @@ class Driver {
   ConnectionId NextConnection();
   // Calls back with the newest picture, on the driver thread. False when the driver has stopped.
   bool RequestView(ViewRequest request);
+  // Waits for it, kViewWait at most; an empty one when there is none.
+  JobView View();
   // Closes all streams with UNAVAILABLE and joins the thread.
   void Stop();
 

@@ -15,13 +15,13 @@ namespace elastic::internal {
 
 namespace {
 
-constexpr int kExitUsage = 2;
+constexpr int kExitUsage = static_cast<int>(JobExit::kUsage);
 
 // As they stand on the command line.
 struct Words {
   std::string job_id = "job";
   int np = 0;
-  int min_np = 0;
+  std::optional<int> min_np;
   std::string hosts;
   std::string listen = "127.0.0.1";
   int port = 0;
@@ -32,16 +32,6 @@ struct Words {
   std::string orphan_limit = "10m";
   std::string log_level = "info";
 };
-
-Status FillHosts(const Words& words, JobSpec& job) {
-  ASSIGN_OR_RETURN(job.hosts, ParseHostList(words.hosts));
-  const int slots = CountSlots(job.hosts);
-  if (slots < words.np) {
-    return InvalidArgumentError("need " + std::to_string(words.np) + " slots (--np), -H gives " +
-                                std::to_string(slots));
-  }
-  return OkStatus();
-}
 
 Status FillTimes(const Words& words, JobSpec& job) {
   const std::tuple<const char*, const std::string&, Duration&> times[] = {
@@ -55,11 +45,6 @@ Status FillTimes(const Words& words, JobSpec& job) {
       return InvalidArgumentError(std::string(flag) + ": " + time.status().message());
     }
     target = *time;
-  }
-  if (job.heartbeat_timeout < 2 * kAgentBeatInterval) {
-    return InvalidArgumentError("--heartbeat-timeout " + words.heartbeat_timeout +
-                                " is too short: agents beat every " +
-                                FormatDuration(kAgentBeatInterval) + ", give at least twice that");
   }
   return OkStatus();
 }
@@ -76,19 +61,12 @@ StatusOr<Severity> ParseLevel(const std::string& text) {
 StatusOr<RendezvousFlags> Weigh(const Words& words) {
   RendezvousFlags flags;
   JobSpec& job = flags.job;
-  if (words.np < 1 || words.np > kMembersMax) {
-    return InvalidArgumentError("--np " + std::to_string(words.np) + ": give 1 to " +
-                                std::to_string(kMembersMax) + " workers");
-  }
   job.job_id = words.job_id;
   job.np = job.max_np = words.np;
-  job.min_np = words.min_np == 0 ? words.np : words.min_np;
-  if (job.min_np < 1 || job.min_np > job.np) {
-    return InvalidArgumentError("--min-np " + std::to_string(words.min_np) +
-                                ": give 1 to --np, which is " + std::to_string(words.np));
-  }
-  RETURN_IF_ERROR(FillHosts(words, job));
+  job.min_np = words.min_np.value_or(words.np);
+  ASSIGN_OR_RETURN(job.hosts, ParseHostList(words.hosts));
   RETURN_IF_ERROR(FillTimes(words, job));
+  RETURN_IF_ERROR(CheckJob(job));
   ASSIGN_OR_RETURN(flags.log_level, ParseLevel(words.log_level));
   flags.agent_address = words.listen.starts_with("unix:")
                             ? words.listen

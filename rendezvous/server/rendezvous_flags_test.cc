@@ -47,6 +47,7 @@ TEST_CASE("Wrong flags of elastic-rendezvous end with exit code 2") {
       {"-np", "x", "-H", "a:2"},
       {"-np", "3", "-H", "a:2"},
       {"-np", "2", "--min-np", "3", "-H", "a:2"},
+      {"-np", "2", "--min-np", "0", "-H", "a:2"},
       {"-np", "2", "-H", "a:0"},
       {"-np", "2", "-H", "a:b"},
       {"-np", "2", "-H", ":2"},
@@ -55,6 +56,9 @@ TEST_CASE("Wrong flags of elastic-rendezvous end with exit code 2") {
       {"-np", "2", "-H", "a:2", "--port", "70000"},
       {"-np", "2", "-H", "a:2", "--heartbeat-timeout", "1ms"},
       {"-np", "2", "-H", "a:2", "--entry-timeout", "soon"},
+      {"-np", "2", "-H", "a:2", "--entry-timeout", "0"},
+      {"-np", "2", "-H", "a:2", "--job-id",
+       "an-id-of-more-than-sixty-three-bytes-does-not-fit-into-a-worker-s-hello"},
       {"-np", "2", "-H", "a:2", "--log-level", "loud"},
       {"-np", "2", "-H", "a:2", "--nonsense"},
   };

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -43,7 +42,6 @@ class End {
 
 // The first signal stops the job with grace, a second one at once, a third one leaves it.
 int WaitForEnd(RendezvousServer& server, const sigset_t& signals, End& end) {
-  constexpr int kExitBySignal = 128;
   StopMode next = StopMode::kGraceful;
   while (true) {
     int number = 0;

@@ -60,7 +60,7 @@ StatusOr<std::unique_ptr<RendezvousServer>> RendezvousServer::Start(Options opti
   StatusOr<Listener> status = Listen(options.status_address, impl->status_service, true);
   if (!status.ok()) {
     impl->Shutdown();
-    return status.status();
+    return Status(status.status().code(), "--status-address: " + status.status().message());
   }
   impl->status = std::move(*status);
   impl->status.server->GetHealthCheckService()->SetServingStatus(v1::Status::service_full_name(),
@@ -75,6 +75,7 @@ std::string RendezvousServer::agent_target() const { return impl_->agents.target
 std::string RendezvousServer::status_address() const { return impl_->status.target; }
 
 void RendezvousServer::Post(Event event) { impl_->driver.Post(std::move(event)); }
+JobView RendezvousServer::View() { return impl_->driver.View(); }
 void RendezvousServer::Shutdown() { impl_->Shutdown(); }
 
 }  // namespace elastic::internal

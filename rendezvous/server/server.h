@@ -32,6 +32,8 @@ class RendezvousServer {
   std::string agent_target() const;    // what an agent dials
   std::string status_address() const;  // host:port with the real port
   void Post(Event event);              // from any thread
+  // The newest picture, from any thread but the driver's; an empty one after Shutdown.
+  JobView View();
   // Ends streams, then the driver. Bounded by a second.
   void Shutdown();
 

@@ -162,6 +162,8 @@ def AnInterruptedJobKillsWhatIgnoresSigterm(context):
         job.signal(signal.SIGINT)
         job.expect_exit(130, 10)
         assert 0.9 < time.monotonic() - start < 4, time.monotonic() - start
+        line = job.find(r"job ended: .*last commit: step \d+ \(exit code 130\)")
+        assert line is not None, job.output
 
 
 def ASecondInterruptEndsTheJobAtOnce(context):

@@ -5,10 +5,10 @@
 
 #include <unistd.h>
 
+#include <elastic/elastic.h>
 #include <cstdio>
 #include <memory>
 
-#include "worker_runtime/elastic.h"
 #include "worker_runtime/examples/fashion_mnist/dataset.h"
 #include "worker_runtime/examples/fashion_mnist/model.h"
 #include "worker_runtime/examples/fashion_mnist/options.h"

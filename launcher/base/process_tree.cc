@@ -1,4 +1,4 @@
-#include "launcher/agent/process_tree.h"
+#include "launcher/base/process_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>

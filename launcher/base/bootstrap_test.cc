@@ -1,4 +1,4 @@
-#include "launcher/agent/bootstrap.h"
+#include "launcher/base/bootstrap.h"
 
 #include <catch2/catch.hpp>
 

@@ -3,12 +3,21 @@
 #include <sys/types.h>
 
 #include <array>
+#include <chrono>
 #include <optional>
 #include <string_view>
 
-#include "launcher/agent/agent_limits.h"
+#include "rendezvous/base/time.h"
 
 namespace elastic::internal {
+
+// Processes looked at in one round of killing; more are found in the next round.
+inline constexpr int kTreeProcessesMax = 8192;
+inline constexpr size_t kEnvironBytesMax = 4u << 20;  // searched for the mark of an orphan
+// How long killing may take until what is left is reported as left behind (a process in an
+// uninterruptible wait cannot be killed).
+inline constexpr Duration kKillRoundsLimit = std::chrono::seconds(5);
+inline constexpr Duration kKillRoundInterval = std::chrono::milliseconds(5);
 
 // Finding and killing a process with everything that it started. A process group is not enough
 // (setsid leaves it), nor is PDEATHSIG (grandchildren have none). As subreapers, guardian and agent

@@ -1,4 +1,4 @@
-#include "launcher/agent/bootstrap.h"
+#include "launcher/base/bootstrap.h"
 
 #include <charconv>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,11 @@
-#include "launcher/start/output_relay.h"
+#include "launcher/base/output_relay.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -35,6 +37,10 @@ struct TestPipe {
   UniqueFd read, write;
 };
 
+OutputRelay::Options OptionsFor(const TestPipe& output, const TestPipe& errors) {
+  return {.output_fd = output.write.get(), .errors_fd = errors.write.get(), .name = "program"};
+}
+
 void AwaitEnd(const OutputRelay& relay) {
   pollfd polled{relay.finished_fd(), POLLIN, 0};
   REQUIRE(poll(&polled, 1, 20'000) == 1);
@@ -43,7 +49,7 @@ void AwaitEnd(const OutputRelay& relay) {
 TEST_CASE("LinesOfSeveralStreamsArriveWholeHoweverTheyAreCut") {
   TestPipe output, errors, one, two;
   {
-    OutputRelay relay(output.write.get(), errors.write.get());
+    OutputRelay relay(OptionsFor(output, errors));
     relay.AddSource(std::move(one.read), Target::kOutput);
     relay.AddSource(std::move(two.read), Target::kOutput);
     for (int i = 0; i < 200; ++i) {
@@ -79,44 +85,41 @@ TEST_CASE("LinesOfSeveralStreamsArriveWholeHoweverTheyAreCut") {
 TEST_CASE("ErrorsAndTheLaunchersOwnLinesGoToTheErrorOutput") {
   TestPipe output, errors, source;
   {
-    OutputRelay relay(output.write.get(), errors.write.get());
+    OutputRelay relay(OptionsFor(output, errors));
     relay.AddSource(std::move(source.read), Target::kErrors);
     source.Put("from a worker\n");
     source.write.Reset();
-    relay.Say("from the launcher");
+    relay.Say(Severity::kWarning, "from the launcher");
     relay.Close(20s);
     AwaitEnd(relay);
   }
   CHECK(output.ReadAll().empty());
-  CHECK_THAT(errors.ReadAll(),
-             Catch::Contains("from a worker\n") && Catch::Contains("from the launcher\n"));
+  CHECK_THAT(errors.ReadAll(), Catch::Contains("from a worker\n") &&
+                                   Catch::Contains(" program: warning: from the launcher\n"));
 }
 
 TEST_CASE("SayNeverWaitsForASlowReaderAndNothingIsLost") {
   TestPipe output, errors, source;
   constexpr int kLines = 4000;  // more than both pipes hold
-  const std::string line(100, 'x');
-  std::string all;
+  int lines = 0;
   {
-    OutputRelay relay(output.write.get(), errors.write.get());
+    OutputRelay relay(OptionsFor(output, errors));
     for (int i = 0; i < kLines; ++i) {
-      relay.Say(line);  // would hang here if it wrote itself: nobody reads yet
+      relay.Say(Severity::kInfo,
+                std::string(100, 'x'));  // would hang if it wrote: nobody reads yet
     }
     std::thread reader([&] {
       char bytes[4096];
-      while (all.size() < kLines * (line.size() + 1)) {
-        const ssize_t count = ::read(errors.read.get(), bytes, sizeof bytes);
-        if (count <= 0) {
-          break;
-        }
-        all.append(bytes, static_cast<size_t>(count));
+      ssize_t count = 1;
+      while (lines < kLines && (count = ::read(errors.read.get(), bytes, sizeof bytes)) > 0) {
+        lines += static_cast<int>(std::count(bytes, bytes + count, '\n'));
       }
     });
     relay.Close(20s);
     AwaitEnd(relay);
     reader.join();
   }
-  CHECK(all.size() == kLines * (line.size() + 1));
+  CHECK(lines == kLines);
 }
 
 TEST_CASE("AReaderThatWentAwayIsToldOnceAndTheRelayGoesOn") {
@@ -124,7 +127,7 @@ TEST_CASE("AReaderThatWentAwayIsToldOnceAndTheRelayGoesOn") {
   TestPipe output, errors, source;
   output.read.Reset();
   {
-    OutputRelay relay(output.write.get(), errors.write.get());
+    OutputRelay relay(OptionsFor(output, errors));
     relay.AddSource(std::move(source.read), Target::kOutput);
     source.Put("a\nb\n");
     source.write.Reset();
@@ -132,20 +135,88 @@ TEST_CASE("AReaderThatWentAwayIsToldOnceAndTheRelayGoesOn") {
     AwaitEnd(relay);
   }
   const std::string told = errors.ReadAll();
-  CHECK_THAT(told, Catch::Contains("standard output is closed"));
+  CHECK_THAT(told, Catch::Contains("program: warning: standard output cannot be written") &&
+                       Catch::Contains("Broken pipe"));
   CHECK(std::count(told.begin(), told.end(), '\n') == 1);
 }
 
 TEST_CASE("AStreamThatIsHeldOpenDoesNotHoldUpTheEnd") {
   TestPipe output, errors, source;
   {
-    OutputRelay relay(output.write.get(), errors.write.get());
+    OutputRelay relay(OptionsFor(output, errors));
     relay.AddSource(std::move(source.read), Target::kOutput);
     source.Put("whole\npart");
     relay.Close(200ms);
     AwaitEnd(relay);
   }
   CHECK(output.ReadAll() == "whole\npart\n");
+}
+
+TEST_CASE("EachLineGetsThePrefixThatHoldsWhenItComes") {
+  TestPipe output, errors, source;
+  std::atomic<int> rank = 1;
+  {
+    OutputRelay relay(OptionsFor(output, errors));
+    relay.AddSource(std::move(source.read), Target::kOutput, [&] { return StrCat(rank, ':'); });
+    source.Put("one\ntwo\n");
+    char seen[12];
+    size_t count = 0;
+    while (count < sizeof seen) {
+      count += static_cast<size_t>(::read(output.read.get(), seen + count, sizeof seen - count));
+    }
+    CHECK(std::string(seen, sizeof seen) == "1:one\n1:two\n");
+    rank = 2;
+    source.Put("three");
+    source.write.Reset();
+    relay.Close(20s);
+    AwaitEnd(relay);
+  }
+  CHECK(output.ReadAll() == "2:three\n");
+}
+
+// Fills the pipe so that nothing can be written until somebody reads.
+size_t Stuff(const TestPipe& pipe) {
+  fcntl(pipe.write.get(), F_SETFL, O_NONBLOCK);
+  const std::string bytes(4096, '.');
+  size_t total = 0;
+  for (ssize_t count = 0; (count = ::write(pipe.write.get(), bytes.data(), bytes.size())) > 0;) {
+    total += static_cast<size_t>(count);
+  }
+  return total;
+}
+
+TEST_CASE("WhatWasSaidAndWhatHasComeIsWrittenWhenTheEndCannotWaitForTheStreams") {
+  TestPipe both, source;
+  const size_t stuffed = Stuff(both);
+  source.Put("whole\npart");
+  {
+    OutputRelay relay({.output_fd = both.write.get(),
+                       .errors_fd = both.write.get(),
+                       .name = "program",
+                       .write_limit = 20s});
+    relay.AddSource(std::move(source.read), Target::kOutput, [] { return std::string("[0]"); });
+    relay.Say(Severity::kError, "the last word");
+    relay.Close(0s);
+    std::string dots(stuffed, ' ');
+    for (size_t count = 0; count < stuffed;) {
+      count += static_cast<size_t>(::read(both.read.get(), dots.data(), stuffed - count));
+    }
+    AwaitEnd(relay);
+  }
+  CHECK_THAT(both.ReadAll(), Catch::Contains("error: the last word\n") &&
+                                 Catch::Contains("[0]whole\n") && Catch::Contains("[0]part\n"));
+}
+
+TEST_CASE("AReaderThatDoesNotReadEndsWithTheWriteLimit") {
+  TestPipe both;
+  Stuff(both);
+  OutputRelay relay({.output_fd = both.write.get(),
+                     .errors_fd = both.write.get(),
+                     .name = "program",
+                     .write_limit = 100ms});
+  relay.Say(Severity::kInfo, "nobody reads this");
+  relay.Close(0s);
+  AwaitEnd(relay);
 }
 
 TEST_CASE("AnEndlessLineIsPassedOnInPieces") {
