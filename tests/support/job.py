@@ -67,7 +67,7 @@ class Status:
 class Job:
     """One run of elastic-run and everything below it."""
 
-    def __init__(self, build, arguments, command, env=None, cwd=None):
+    def __init__(self, build, arguments, command, env=None, cwd=None, own_session=True):
         self.build = pathlib.Path(build).resolve()
         self.lines = []
         self._last_status = None
@@ -76,10 +76,13 @@ class Job:
         environment.update(env or {})
         self.argv = [str(self.build / "bin" / "elastic-run"), *arguments, *map(str, command)]
         self.started = time.monotonic()
-        # A session of its own: a signal to the test's terminal must not reach the job twice.
+        # Apart from the test's process group: a signal to its terminal must not reach the job
+        # twice. A session of its own also makes it deaf to stops from a terminal: the kernel drops
+        # them for a group that has nobody beside it to continue it.
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, cwd=cwd,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=environment, start_new_session=True)
+                                        env=environment, start_new_session=own_session,
+                                        process_group=None if own_session else 0)
         self.pid = self.process.pid
         self._readers = [threading.Thread(target=self._read, args=(name, stream), daemon=True)
                          for name, stream in (("out", self.process.stdout),
