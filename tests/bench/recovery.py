@@ -31,10 +31,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 import page as pages
 import processes
-from job import Job
+from job import HOSTS, Job
 from waiting import pause_until, wait_until
 
-HOSTS = "127.0.0.1:2,127.0.0.2:2"
 SURVIVORS = 3
 GOAL_MS = {"total": 10.0}
 ROWS = ["detect", "mark", "re-form", "restore", "first collective", "total"]
