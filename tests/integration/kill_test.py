@@ -82,6 +82,8 @@ def _one_kill(context, target):
             hit += [victim, stopped]
             aimed = _kill_in_phase([entering], target, 2)
         elif target == pages.RESTORING:
+            # Before the first commit there is nothing to restore.
+            job.wait_status(lambda s: s.raw.get("newest"), 10, "a committed state")
             victim.target.send()
             hit.append(victim)
             aimed = _kill_in_phase([_newcomer_page(job, pids.values())], target, 2)
