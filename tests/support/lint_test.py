@@ -86,5 +86,22 @@ def EachBannedTextHasACase(_):
     assert not missing, f"no case in CASES for {sorted(missing)}"
 
 
+def OnlyAHeaderThatItsOwnSourceIncludesFirstIsLeftOutOfTheHeaderCheck(_):
+    header = pathlib.Path("rendezvous/base/hash.h")
+    source = header.with_suffix(".cc")
+    known = f'"file": "{lint.ROOT / source}"'
+    texts = {source: f'#include "{header}"\n#include <string>\n'}
+    real_read = lint.sources.read
+    lint.sources.read = texts.get
+    try:
+        assert lint.proved_by_build(header, known)
+        assert not lint.proved_by_build(header, ""), "its source is not built"
+        texts[source] = f'#include <string>\n#include "{header}"\n'
+        assert not lint.proved_by_build(header, known), "something stands before it"
+        assert not lint.proved_by_build(pathlib.Path("rendezvous/base/mutex.h"), known)
+    finally:
+        lint.sources.read = real_read
+
+
 if __name__ == "__main__":
     runner.main(globals())
