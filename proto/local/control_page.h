@@ -82,6 +82,9 @@ struct ControlPage {
 };
 static_assert(sizeof(ControlPage) <= kControlPageBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
+// Where tests/support/page.py reads them; another layout is another version.
+static_assert(offsetof(ControlPage, magic) == 0 && offsetof(ControlPage, version) == 4);
+static_assert(offsetof(ControlPage, phase) == 336 && kControlPageVersion == 1);
 
 // One per host, shared by guardian and agent.
 struct GuardianPage {

@@ -1,9 +1,11 @@
 # elastic_add_test(NAME SOURCES files... LIBRARIES targets... [LABELS labels...] [TIMEOUT seconds])
 # One Catch2 program; each TEST_CASE becomes a ctest of its own name. Label `slow` is left out of
 # scripts/test --fast.
-find_package(Catch2 2 REQUIRED)
-include(Catch)
 include(CTest)
+if(BUILD_TESTING)
+  find_package(Catch2 2 REQUIRED)
+  include(Catch)
+endif()
 
 function(elastic_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})

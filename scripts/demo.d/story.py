@@ -13,10 +13,9 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 import processes
 import training
-from job import Job
+from job import HOSTS, Job
 from waiting import TimedOut, wait_until
 
-HOSTS = "127.0.0.1:2,127.0.0.2:2"
 ACCURACY_MIN = 0.85
 
 INTRODUCTION = """

@@ -57,8 +57,8 @@ BANNED = [
      "equal input must give equal output on every platform"),
     ("randomness in a pure core", r"\bstd::(random_device|mt19937\w*|\w+_distribution)\b|<random>"
      r"|\brand\s*\(", PURE, [], "take a seeded rendezvous/base/rng.h as an argument"),
-    ("logging in a pure core", r"\bELOG\w*\b|\bLOG\s*\(|\bspdlog\b|\bLogger\b|\bGlobalLog\b", PURE,
-     [r"_test\.cc$"], "return a Say action"),
+    ("logging in a pure core", r"\bLog(Info|Warning|Error|Debug)?\s*\(|\b(WriteLog|SetLogSink)\b",
+     PURE, [r"_test\.cc$"], "return an action that says it; the driver logs"),
     ("floating-point time in a pure core", r"\bduration<(double|float)\b", PURE, [r"_test\.cc$"],
      "durations are nanoseconds"),
 

@@ -16,12 +16,12 @@ busy processes; no detection on one host can beat it.
 """
 
 import argparse
+import collections
 import json
 import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -31,10 +31,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 import page as pages
 import processes
-from job import Job
+from job import HOSTS, Job
 from waiting import pause_until, wait_until
 
-HOSTS = "127.0.0.1:2,127.0.0.2:2"
 SURVIVORS = 3
 GOAL_MS = {"total": 10.0}
 ROWS = ["detect", "mark", "re-form", "restore", "first collective", "total"]
@@ -68,6 +67,7 @@ class Measurement:
     def __init__(self, build, folder, rng, reduce_bytes):
         self.logs = pathlib.Path(folder)
         self.rng = rng
+        self.died_in = collections.Counter()  # phases, as the victims' pages show them
         worker = build / "tests" / "bin" / "recovery_worker"
         self.job = Job(build, ["-np", "4", "--min-np", "2", "-H", HOSTS],
                        [worker, "--log", str(folder), "--reduce-bytes", str(reduce_bytes)],
@@ -81,11 +81,11 @@ class Measurement:
         # At a random moment of an allreduce.
         pause_until(time.monotonic() + self.rng.uniform(0.1, 0.5))
         wait_until(lambda: page.phase == pages.IN_COLLECTIVE, 20, "an allreduce", every=0.001)
-        fd = os.pidfd_open(victim.pid)
-        assert victim.pid in self.job.below()
         killed = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        signal.pidfd_send_signal(fd, signal.SIGKILL)
-        os.close(fd)
+        page.target.send()
+        wait_until(lambda: not processes.alive(victim.pid), 5, "the victim's end")
+        self.died_in[page.phase_name] += 1
+        page.close()
         after = wait_until(lambda: self._recovered(status.generation), 30,
                            lambda: "recovery; " + self.job.tail())
         return stations(killed, list(after.values()))
@@ -158,6 +158,8 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
     rows = table(samples, floor_ms(build, options.kills))
     show(rows, len(samples))
+    print("victims died " + ", ".join(
+        f"{phase}: {count}" for phase, count in measurement.died_in.most_common()))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,23 +57,41 @@ Shared* MakeShared() {
   _exit(0);
 }
 
-pid_t Fork(void (*body)(Shared&), Shared& shared) {
+[[noreturn]] void Spin() {
+  std::atomic<uint64_t> turns{0};
+  for (;;) {
+    turns.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+// The child ends with this program, however that ends. No -1 comes out of here: as a pid to kill()
+// it would mean every process of this user.
+template <class Body>
+pid_t Fork(Body body) {
+  const pid_t parent = getpid();
   const pid_t pid = fork();
+  if (pid < 0) {
+    std::perror("robust_floor: fork (the limit of processes is `ulimit -u`)");
+    std::exit(1);
+  }
   if (pid == 0) {
-    body(shared);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+      _exit(1);
+    }
+    body();
+    _exit(0);
   }
   return pid;
 }
 
 int64_t Round() {
   Shared& shared = *MakeShared();
-  const pid_t holder = Fork(
-      +[](Shared& s) { Hold(s); }, shared);
+  const pid_t holder = Fork([&shared] { Hold(shared); });
   while (shared.held.load() == 0) {
     sched_yield();
   }
-  const pid_t watcher = Fork(
-      +[](Shared& s) { Watch(s); }, shared);
+  const pid_t watcher = Fork([&shared] { Watch(shared); });
   // Until the watcher sleeps on the futex: its waiters bit is then set.
   const auto* word = reinterpret_cast<const std::atomic<uint32_t>*>(&shared.mutex);
   while ((word->load() & 0x80000000u) == 0) {
@@ -93,17 +112,7 @@ int64_t Round() {
 int main(int argc, char** argv) {
   using namespace elastic::internal::testing;
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 30;
-  std::vector<pid_t> load;
-  for (int i = 0; i < 2; ++i) {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      std::atomic<uint64_t> turns{0};
-      for (;;) {
-        turns.fetch_add(1, std::memory_order_relaxed);
-      }
-    }
-    load.push_back(pid);
-  }
+  const std::vector<pid_t> load = {Fork(Spin), Fork(Spin)};
   for (int i = 0; i < rounds; ++i) {
     std::printf("%ld\n", Round());
   }

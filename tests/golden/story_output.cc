@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "rendezvous/base/severity_names.h"
 #include "tests/golden/story.h"
 
 namespace elastic::internal {
@@ -14,16 +15,6 @@ const char* StateName(JobState state) {
     case JobState::kFinishing: return "finishing";
     case JobState::kFinished: return "finished";
     case JobState::kFailed: return "failed";
-  }
-  return "?";
-}
-
-const char* SeverityName(Severity severity) {
-  switch (severity) {
-    case Severity::kDebug: return "debug";
-    case Severity::kInfo: return "info";
-    case Severity::kWarning: return "warning";
-    case Severity::kError: return "error";
   }
   return "?";
 }

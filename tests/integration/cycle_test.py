@@ -6,7 +6,6 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 # pylint: disable=wrong-import-position
-import leftovers
 import processes
 import runner
 
@@ -38,14 +37,11 @@ def _cycle(context, number):
 
 
 def NothingIsLeftAfterTwentyStartStopKillCycles(context):  # slow
-    listeners = leftovers.listeners()
     descriptors = len(processes.open_files(os.getpid()))
     for number in range(CYCLES):
         _cycle(context, number)
     assert len(processes.open_files(os.getpid())) <= descriptors + 1
     assert not processes.descendants(os.getpid())
-    new = leftovers.listeners() - listeners
-    print(f"  listeners that came meanwhile, anybody's: {len(new)}")
 
 
 def DescriptorsOfLauncherAndAgentsStayFlatOverResets(context):  # slow

@@ -27,6 +27,7 @@ def AWorkerThatExitsZeroInMidTrainingIsAFailureThatNamesTheMissingCall(context):
         line = job.wait_line(r"(?i)exit(ed)?\b.*\b0\b.*elastic_(run|finish)|elastic_(run|finish).*"
                              r"exit(ed)?\b.*\b0\b", 20)
         print(f"  says: {line.text}")
+        job.expect_exit(1, 60)
 
 
 def ADeathBetweenTheFirstAndTheLastFinishedReportKeepsTheFinalState(context):

@@ -15,10 +15,12 @@ from waiting import pause_until, wait_until
 
 STEPS = ["--steps", 400, "--step-us", 3000]
 # A state whose copying takes long enough to be hit.
-BIG = ["--state-bytes", 24 << 20]
+BIG = ["--state-bytes", 48 << 20]
 # What each run aims at; None: any moment. Aiming is needed for phases of a millisecond.
 TARGETS = [None, pages.RESTORING, pages.COMMITTING, pages.ENTERING, pages.IN_COLLECTIVE, None,
            pages.OUTSIDE]
+# Between the look and the kill a phase may pass, on a busy machine more than now and then.
+AIMS_MAX = 3
 
 
 def _pids(status):
@@ -56,11 +58,13 @@ def _newcomer_page(job, known):
     return _page_when_there(job, pid)
 
 
-def _one_kill(context, number):
-    """One run with one kill (two where the phase needs a re-forming); the victims' phases."""
-    target = TARGETS[number % len(TARGETS)]
+def _one_kill(context, target):
+    """One run with one kill (more where the phase needs a re-forming).
+
+    Returns the victims' phases at death, and whether one of them died in the phase aimed at.
+    """
     big = target in (pages.COMMITTING, pages.RESTORING)
-    arguments = ["--steps", 250 if big else 500, "--step-us", 3000, "--newcomer-us", 200000,
+    arguments = ["--steps", 150 if big else 500, "--step-us", 3000, "--newcomer-us", 200000,
                  *(BIG if big else ["--reduce-bytes", 1 << 20])]
     hit = []
     with context.oracle_job(arguments) as job:
@@ -75,17 +79,21 @@ def _one_kill(context, number):
             stopped, entering = [p for p in watched.values() if p is not victim][:2]
             stopped.target.send(signal.SIGSTOP)
             victim.target.send()
-            hit += [victim, stopped, _kill_in_phase([entering], target, 2)]
+            hit += [victim, stopped]
+            aimed = _kill_in_phase([entering], target, 2)
         elif target == pages.RESTORING:
+            # Before the first commit there is nothing to restore.
+            job.wait_status(lambda s: s.raw.get("newest"), 10, "a committed state")
             victim.target.send()
             hit.append(victim)
-            hit.append(_kill_in_phase([_newcomer_page(job, pids.values())], target, 2))
+            aimed = _kill_in_phase([_newcomer_page(job, pids.values())], target, 2)
         else:
             pause_until(time.monotonic() + context.random.uniform(0, 0.5))
-            if target is None or _kill_in_phase([victim], target, 1) is None:
+            aimed = _kill_in_phase([victim], target, 1) if target is not None else None
+            if aimed is None:
                 victim.target.send()
-            hit.append(victim)
-        hit = [page for page in hit if page is not None]
+                hit.append(victim)
+        hit += [aimed] if aimed is not None else []
         wait_until(lambda: not any(processes.alive(p.pid) for p in hit), 5, "the victims' end")
         after = job.wait_size(4, above=before.generation)
         kept = set(pids.values()) - {page.pid for page in hit}
@@ -93,16 +101,24 @@ def _one_kill(context, number):
         job.expect_exit(0, 60)
         context.check_oracle(job, arguments)
     names = [page.phase_name for page in hit]
-    print(f"  run {number}: victims were {', '.join(names)}", flush=True)
+    met = target is None or (aimed is not None and aimed.phase == target)
+    print(f"  victims were {', '.join(names)}"
+          + ("" if met else f"; missed {pages.PHASE_NAMES[target]}"), flush=True)
     for page in {*watched.values(), *hit}:
         page.close()
-    return names
+    return names, met
 
 
 def AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced(context):  # slow
     hit = collections.Counter()
     for number in range(context.runs):
-        hit.update(_one_kill(context, number))
+        target = TARGETS[number % len(TARGETS)]
+        for _ in range(AIMS_MAX):
+            names, met = _one_kill(context, target)
+            hit.update(names)
+            if met:
+                break
+        assert met, f"aimed at {pages.PHASE_NAMES[target]} {AIMS_MAX} times in vain"
     print(f"  phases: {dict(hit)}")
     if context.runs >= 50:
         for phase in (pages.OUTSIDE, pages.IN_COLLECTIVE, pages.COMMITTING, pages.ENTERING,

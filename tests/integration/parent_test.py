@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -188,13 +189,22 @@ def SigtermEndsTheJobWith143(context):
 
 def AStopFromTheTerminalDoesNotStopTheLauncher(context):
     """A stopped launcher would be a dead server: SIGTSTP is ignored while a job runs."""
+    # In the test's session, as below a shell: elsewhere a stop has no effect on any program.
+    sleeper = subprocess.Popen(["sleep", "1000"], process_group=0)
+    try:
+        sleeper.send_signal(signal.SIGTSTP)
+        wait_until(lambda: processes.stat_of(sleeper.pid)[0] == "T", 5,
+                   "the stop of a program that does not ignore it")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
     arguments = ["--steps", 300, "--step-us", 3000]
-    with context.oracle_job(arguments) as job:
+    with context.oracle_job(arguments, own_session=False) as job:
         job.wait_size(4)
         job.signal(signal.SIGTSTP)
+        job.wait_line(r"SIGTSTP\) is ignored", 5)
         assert processes.stat_of(job.pid)[0] != "T"
         job.expect_exit(0)
-        assert processes.stat_of(job.pid) is None
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The status of a running job: elastic-ctl, and a client that knows nothing but the address."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -22,11 +23,18 @@ def TheTableAndTheJsonShowRanksPidsStateAndResets(context):
             (h, s) for h in ("127.0.0.1", "127.0.0.2") for s in (0, 1)}
         (loss,) = [r for r in after.resets if "127.0.0.1" in r.get("cause", "")][:1]
         print(f"  reset: {loss}")
-        assert "9" in loss["cause"] or "SIGKILL" in loss["cause"], loss
-        table = job.ctl("status", "--address", job.address)
-        assert table.returncode == 0, table
-        for text in ("127.0.0.1", "127.0.0.2", str(after.members[0].pid), str(after.generation)):
-            assert text in table.stdout, table.stdout
+        assert "SIGKILL" in loss["cause"], loss
+        assert after.state == "running", after.raw
+        done = job.ctl("status", "--address", job.address)
+        assert done.returncode == 0, done
+        table = done.stdout
+        assert re.match(r"job \S+: running\n", table), table
+        assert re.search(rf"^generation {after.generation}\b.*, size 4 ", table, re.M), table
+        rows = [line.split() for line in table.splitlines()]
+        for w in after.members:
+            expected = [str(w.rank), f"{w.host}:{w.slot}", str(w.pid)]
+            assert [row for row in rows if row[:3] == expected], f"no row {expected} in\n{table}"
+        assert re.search(rf"^{before.generation} -> \d+ .*SIGKILL", table, re.M), table
 
 
 def AnAddressWhereNobodyListensIsNamed(context):
@@ -47,11 +55,12 @@ def APublicClientReadsStatusAndHealthThroughReflection(context):
 
 
 def AllListenersOfALocalJobAreOnItsOwnAddresses(context):
-    before = leftovers.listener_addresses()
     with context.oracle_job(ARGUMENTS, launcher=["--grace-period", "1s"]) as job:
         job.wait_size(4)
-        new = leftovers.listener_addresses() - before
-        assert new <= {"127.0.0.1", "127.0.0.2"}, new
+        for pids in ([job.pid], [w.pid for w in job.status().members], job.below()):
+            assert leftovers.listener_addresses(pids), f"nobody of {pids} listens"
+        found = leftovers.listener_addresses([job.pid, *job.below()])
+        assert found == {"127.0.0.1", "127.0.0.2"}, found
 
 
 if __name__ == "__main__":

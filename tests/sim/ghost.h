@@ -36,12 +36,10 @@ class Ghost {
   void Violate(std::string text) { violations_.push_back(std::move(text)); }
   const std::vector<std::string>& violations() const { return violations_; }
   const Roster* Find(GenerationNumber number) const;
-  bool Known(StateVersion version) const { return versions_.contains(version); }
   // `older` is `version` or was committed on the way to it.
   bool Contains(StateVersion version, StateVersion older) const;
   // A generation may resume from it: committed on the way to where `tip` began, or in it.
   bool OnLine(StateVersion version, GenerationNumber tip) const;
-  int commits() const { return static_cast<int>(committed_.size()); }
 
  private:
   bool IsAncestor(GenerationNumber older, GenerationNumber younger) const;

@@ -161,7 +161,6 @@ void Sim::CheckEnd() {
   if (!result_.violations.empty()) {
     return;
   }
-  result_.ended = job_ended_;
   if (!job_ended_) {
     const std::string wait =
         server_.core ? server_.core->View(now_).wait_text : std::string("no server");

@@ -27,7 +27,6 @@ struct Options {
 struct Result {
   uint64_t trace = 0;  // hash of every event in order
   std::vector<std::string> violations;
-  bool ended = false;
   int exit_code = -1;
   std::string outcome;                // why it ended, or what it waits for
   std::map<std::string, int> counts;  // what the run covered

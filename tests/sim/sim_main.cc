@@ -1,4 +1,4 @@
-// elastic_sim [--seed N] [--seeds COUNT] [--faults N] [--verbose] [--twice]
+// elastic_sim [--seed N] [--seeds COUNT] [--faults N] [--twice] [--coverage] [--verbose]
 // Runs seeds N, N+1, ...; prints what was covered, and the seed of each failure.
 #include <cstdio>
 #include <cstdlib>

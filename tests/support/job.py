@@ -2,8 +2,8 @@
 
   with Job(build, ["-np", "4", "-H", "127.0.0.1:2,127.0.0.2:2"], ["./worker"]) as job:
       job.wait_size(4)
-      job.kill(job.worker(rank=2).pid)
-      assert job.wait_exit(30) == 0
+      job.kill(job.status().members[2].pid)
+      job.expect_exit(0, 30)
 """
 
 import dataclasses
@@ -14,19 +14,18 @@ import re
 import signal
 import subprocess
 import threading
-import time
 
 import processes
 from waiting import wait_until
 
+# Two hosts of two slots each; both are this machine.
+HOSTS = "127.0.0.1:2,127.0.0.2:2"
 ADDRESS = re.compile(r"(127\.0\.0\.1:\d+)")
 
 
 @dataclasses.dataclass
 class Line:
-    """One line that elastic-run wrote, and when (time.monotonic())."""
-    at: float
-    stream: str
+    """One line that elastic-run wrote."""
     text: str
 
 
@@ -37,8 +36,6 @@ class Worker:
     host: str
     slot: int
     incarnation: str
-    life: str
-    phase: str
 
 
 class Status:
@@ -55,8 +52,7 @@ class Status:
         self.resets = raw.get("resets", [])
         self.workers = [Worker(rank=int(w.get("rank", -1)), pid=int(w.get("pid", 0)),
                                host=w.get("host", ""), slot=int(w.get("slot", 0)),
-                               incarnation=str(w.get("incarnation", "")),
-                               life=w.get("life", ""), phase=w.get("phase", ""))
+                               incarnation=str(w.get("incarnation", "")))
                         for w in raw.get("workers", [])]
 
     @property
@@ -67,7 +63,7 @@ class Status:
 class Job:
     """One run of elastic-run and everything below it."""
 
-    def __init__(self, build, arguments, command, env=None, cwd=None):
+    def __init__(self, build, arguments, command, env=None, cwd=None, own_session=True):
         self.build = pathlib.Path(build).resolve()
         self.lines = []
         self._last_status = None
@@ -75,22 +71,22 @@ class Job:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("ELASTIC_")}
         environment.update(env or {})
         self.argv = [str(self.build / "bin" / "elastic-run"), *arguments, *map(str, command)]
-        self.started = time.monotonic()
-        # A session of its own: a signal to the test's terminal must not reach the job twice.
+        # Apart from the test's process group: a signal to its terminal must not reach the job
+        # twice. A session of its own also makes it deaf to stops from a terminal: the kernel drops
+        # them for a group that has nobody beside it to continue it.
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, cwd=cwd,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=environment, start_new_session=True)
+                                        env=environment, start_new_session=own_session,
+                                        process_group=None if own_session else 0)
         self.pid = self.process.pid
-        self._readers = [threading.Thread(target=self._read, args=(name, stream), daemon=True)
-                         for name, stream in (("out", self.process.stdout),
-                                              ("err", self.process.stderr))]
+        self._readers = [threading.Thread(target=self._read, args=(stream,), daemon=True)
+                         for stream in (self.process.stdout, self.process.stderr)]
         for reader in self._readers:
             reader.start()
 
-    def _read(self, name, stream):
+    def _read(self, stream):
         for raw in stream:
-            self.lines.append(Line(time.monotonic(), name,
-                                   raw.decode(errors="replace").rstrip("\n")))
+            self.lines.append(Line(raw.decode(errors="replace").rstrip("\n")))
 
     # ---- looking -----------------------------------------------------------------------------
     @property
@@ -140,10 +136,6 @@ class Job:
         return self.wait_status(
             lambda s: s.size == size and s.generation > above and len(s.members) == size
             and s.state.lower() in ("running", "finishing"), timeout, f"size {size}")
-
-    def worker(self, rank):
-        status = self.status()
-        return next(w for w in status.members if w.rank == rank)
 
     def tail(self, count=40):
         return "\n".join(line.text for line in list(self.lines)[-count:])

@@ -2,6 +2,8 @@
 
 import os
 
+import processes
+
 
 def _lines(path):
     try:
@@ -11,29 +13,31 @@ def _lines(path):
         return []
 
 
-def listeners():
-    """Local addresses of listening TCP sockets, as /proc/net/tcp writes them."""
-    found = set()
+def _listeners():
+    """{inode: local address} of listening TCP sockets, as /proc/net/tcp writes them."""
+    found = {}
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in _lines(path):
             fields = line.split()
-            if len(fields) > 3 and fields[3] == "0A":
-                found.add(fields[1])
+            if len(fields) > 9 and fields[3] == "0A":
+                found[fields[9]] = fields[1]
     return found
 
 
-def listener_addresses():
-    """IPv4 addresses (as text) that some TCP socket listens on."""
-    result = set()
-    for local in listeners():
-        address = local.split(":")[0]
-        if address.startswith("0000000000000000FFFF0000"):  # IPv4 through an IPv6 socket
-            address = address[-8:]
-        if len(address) == 8:
-            result.add(".".join(str(int(address[i:i + 2], 16)) for i in (6, 4, 2, 0)))
-        else:
-            result.add(address)
-    return result
+def _readable(local):
+    address = local.split(":")[0]
+    if address.startswith("0000000000000000FFFF0000"):  # IPv4 through an IPv6 socket
+        address = address[-8:]
+    if len(address) != 8:
+        return address
+    return ".".join(str(int(address[i:i + 2], 16)) for i in (6, 4, 2, 0))
+
+
+def listener_addresses(pids):
+    """Addresses (IPv4 as text) that these processes' TCP sockets listen on."""
+    listeners = _listeners()
+    held = {target for pid in pids for target in processes.open_files(pid).values()}
+    return {_readable(local) for inode, local in listeners.items() if f"socket:[{inode}]" in held}
 
 
 def sockets_in(folder):

@@ -20,11 +20,8 @@ import subprocess
 class Log:
     """One worker process's log."""
     pid: int
-    incarnation: str = ""
-    start_ns: int = 0
     begins: list = dataclasses.field(default_factory=list)   # (generation, rank, size, step, ns)
     steps: list = dataclasses.field(default_factory=list)    # (generation, rank, size, step, ids)
-    commits: list = dataclasses.field(default_factory=list)  # (generation, step, ns)
     ends: list = dataclasses.field(default_factory=list)     # (generation, rank, size, step, ns)
     terms: list = dataclasses.field(default_factory=list)    # ns
     final: tuple = None  # (generation, rank, size, step, weight, squares, generation_of_step)
@@ -42,14 +39,10 @@ def read_log(path):
     log = Log(pid=int(path.stem))
     for line in path.read_text().splitlines():
         word, *fields = line.split()
-        if word == "start":
-            log.incarnation, log.start_ns = fields[0], int(fields[1])
-        elif word in ("begin", "end"):
+        if word in ("begin", "end"):
             (log.begins if word == "begin" else log.ends).append(_numbers(fields))
         elif word == "step":
             log.steps.append((*_numbers(fields[:4]), _list(fields[4])))
-        elif word == "commit":
-            log.commits.append(_numbers(fields))
         elif word == "term":
             log.terms.append(int(fields[0]))
         elif word == "final":

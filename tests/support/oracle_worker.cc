@@ -1,7 +1,7 @@
 // The oracle worker: a training program whose result shows any sample that was lost or counted
 // twice. Each step adds (id + 1) of every sample of the global batch to a weight, through one
-// allreduce; before that it logs the ids that it contributes, after the commit that it returned.
-// tests/support/oracle.py replays the logs against the sampler's order.
+// allreduce; before that it logs the ids that it contributes. tests/support/oracle.py replays the
+// logs against the sampler's order.
 //
 // The ids are logged before the allreduce because from then on the others can commit the step
 // without this worker, which may be killed before it logs another word. A proposal that was never
@@ -95,7 +95,6 @@ class Oracle {
     if (!options_.log.empty() && access((options_.log + "/began").c_str(), F_OK) == 0) {
       std::this_thread::sleep_for(options_.newcomer_delay);
     }
-    log_.Write("start " + runtime_.incarnation() + " " + std::to_string(BootNanoseconds()));
     const elastic_status status = elastic_run(
         [](void* self) { return static_cast<elastic_status>(static_cast<Oracle*>(self)->Train()); },
         this);
@@ -175,12 +174,7 @@ class Oracle {
       return status;
     }
     WriteNext(sums, step, generation);
-    if (Status status = runtime_.Commit(step + 1); !status.ok()) {
-      return static_cast<int>(status.code());
-    }
-    log_.Write("commit " + std::to_string(generation) + " " + std::to_string(step) + " " +
-               std::to_string(BootNanoseconds()));
-    return ELASTIC_OK;
+    return static_cast<int>(runtime_.Commit(step + 1).code());
   }
 
   // Every rank adds its rank + 1, so each element must be n (n + 1) / 2 on every rank.

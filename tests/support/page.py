@@ -6,19 +6,34 @@ worker was. It is found through any process of the job that has it open or mappe
 
 import mmap
 import os
+import pathlib
+import re
 import struct
 
 import processes
 
 MAGIC = 0x31504C45
+VERSION = 1
 PAGE_BYTES = 4096
-# Offsets of control_page.h, version 1.
-SLOT, COMMIT_WORD, OWNER_READY, BEATS, PHASE = 12, 64, 256, 320, 336
+# Offset in version 1; control_page.h asserts it.
+PHASE = 336
 
-OUTSIDE, IN_COLLECTIVE, COMMITTING, ENTERING, RESTORING = 1, 2, 3, 4, 5
-STARTING, WAITING, FINISHED = 6, 7, 8
-PHASE_NAMES = {0: "unspecified", 1: "outside", 2: "in collective", 3: "committing", 4: "entering",
-               5: "restoring", 6: "starting", 7: "waiting", 8: "finished"}
+
+def _phases():
+    """{number: name in words} of the enum whose values the worker writes there."""
+    header = pathlib.Path(__file__).resolve().parents[2] / "rendezvous" / "base" / "report.h"
+    body = re.search(r"enum class Phase\b[^{]*\{(.*?)\};", header.read_text(), re.DOTALL).group(1)
+    return {int(number): re.sub(r"(?<=.)([A-Z])", r" \1", name).lower()
+            for name, number in re.findall(r"\bk(\w+) = (\d+)", body)}
+
+
+PHASE_NAMES = _phases()
+_NUMBERS = {name: number for number, name in PHASE_NAMES.items()}
+OUTSIDE = _NUMBERS["outside"]
+IN_COLLECTIVE = _NUMBERS["in collective"]
+COMMITTING = _NUMBERS["committing"]
+ENTERING = _NUMBERS["entering"]
+RESTORING = _NUMBERS["restoring"]
 
 
 def _inodes_mapped(pid):
@@ -54,7 +69,11 @@ def _open_by_inode(holder, inodes):
             memory = mmap.mmap(handle, PAGE_BYTES, mmap.MAP_SHARED, mmap.PROT_READ)
         finally:
             os.close(handle)
-        if struct.unpack_from("<I", memory)[0] == MAGIC:
+        magic, version = struct.unpack_from("<IH", memory)
+        if magic == MAGIC:
+            if version != VERSION:
+                raise RuntimeError(f"control page version {version}, page.py knows {VERSION}: "
+                                   "compare it with proto/local/control_page.h")
             return memory
         memory.close()
     return None
@@ -83,14 +102,6 @@ class Page:
     @property
     def phase_name(self):
         return PHASE_NAMES.get(self.phase, str(self.phase))
-
-    @property
-    def generation(self):
-        return struct.unpack_from("<Q", self.memory, COMMIT_WORD)[0] >> 32
-
-    @property
-    def commits(self):
-        return (struct.unpack_from("<Q", self.memory, COMMIT_WORD)[0] >> 2) & ((1 << 30) - 1)
 
     def close(self):
         self.memory.close()

@@ -23,8 +23,6 @@ import oracle
 import processes
 from waiting import TimedOut, wait_until
 
-HOSTS = "127.0.0.1:2,127.0.0.2:2"
-
 
 class Context:
     """What a test needs: programs, a folder of its own, random numbers that can be repeated."""
@@ -59,11 +57,12 @@ class Context:
         options["env"] = {"TMPDIR": str(self.tmp), **options.get("env", {})}
         return job_module.Job(self.build, arguments, command, **options)
 
-    def oracle_job(self, arguments, np=4, min_np=2, hosts=HOSTS, launcher=()):
-        """(job, its log folder): oracle workers with these arguments."""
+    def oracle_job(self, arguments, np=4, min_np=2, hosts=job_module.HOSTS, launcher=(), **options):
+        """A job of oracle workers with these arguments; `logs` is where they log."""
         folder = self.new_folder("oracle")
         job = self.job(["-np", str(np), "--min-np", str(min_np), "-H", hosts, *launcher, "--"],
-                       [self.program("oracle_worker"), "--log", str(folder), *map(str, arguments)])
+                       [self.program("oracle_worker"), "--log", str(folder), *map(str, arguments)],
+                       **options)
         job.logs = folder
         return job
 

@@ -9,7 +9,6 @@ import subprocess
 # kind: names followed by numbers.
 STEP = re.compile(r"\bstep[ =:]+(\d+)")
 LOSS = re.compile(r"\bloss[ =:]+([0-9.eE+-]+)")
-SIZE = re.compile(r"\bsize[ =:]+(\d+)")
 ACCURACY = re.compile(r"\baccuracy[ =:]+([0-9.]+)( ?%)?")
 
 
