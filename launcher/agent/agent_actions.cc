@@ -46,6 +46,8 @@ void AgentDriver::Step(AgentEvent event) {
   }
   if (const auto* died = std::get_if<agent_event::OwnerDied>(&event)) {
     ServeCopy(died->process);
+  } else if (const auto* leaving = std::get_if<agent_event::Leaving>(&event)) {
+    ServeCopy(leaving->process);  // it may live on for a while
   } else if (const auto* exited = std::get_if<agent_event::Exited>(&event)) {
     ServeCopy(exited->process);
   } else if (const auto* entered = std::get_if<agent_event::Entered>(&event)) {
@@ -185,13 +187,6 @@ void AgentDriver::Carry(const agent_action::Spawn& action) {
 }
 
 void AgentDriver::Carry(const agent_action::Kill& action) {
-  WorkerEntry* const entry = table_.Find(action.process);
-  const bool wraps = entry != nullptr && entry->owner_died && entry->runtime_pid != 0 &&
-                     entry->runtime_pid != entry->pid;
-  if (wraps && action.signal == SIGKILL && !entry->kill_at) {
-    entry->kill_at = Now() + kWrapperGrace;  // its word is fenced: there is no hurry
-    return;
-  }
   Check(parts_.guardian.Kill(action.process, action.signal));
 }
 

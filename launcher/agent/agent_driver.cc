@@ -125,15 +125,18 @@ void AgentDriver::CheckDeadline(Instant now) {
 
 void AgentDriver::HandleInbox() {
   for (InboxMessage& message : parts_.inbox.Take()) {
-    if (const auto* death = std::get_if<OwnerDeathSeen>(&message)) {
-      WorkerEntry* const entry = table_.Find(death->incarnation);
+    if (const auto* end = std::get_if<OwnerEnded>(&message)) {
+      WorkerEntry* const entry = table_.Find(end->incarnation);
       if (entry == nullptr || entry->exited) {
         continue;
       }
-      entry->owner_died = true;
-      entry->page->StampDeath(death->seen);
-      link_->Drain(death->incarnation);  // what it said before it died still counts
-      Feed(agent_event::OwnerDied{death->incarnation, {}});
+      entry->owner_gone = true;
+      link_->Drain(end->incarnation);  // what it said before still counts
+      if (end->how == OwnerEnd::kDied) {
+        Feed(agent_event::OwnerDied{end->incarnation, {}});
+      } else {
+        Feed(agent_event::Leaving{end->incarnation}, end->incarnation);
+      }
     } else if (auto* directive = std::get_if<LinkDirective>(&message)) {
       Feed(agent_event::DirectiveCame{std::move(directive->directive)});
     } else if (const auto* registered = std::get_if<LinkRegistered>(&message)) {
@@ -181,9 +184,6 @@ void AgentDriver::HandleGuardianNews(GuardianNews news) {
       if (news.left_behind > 0) {
         LogError(news.left_behind, " processes of worker ", ToString(news.incarnation),
                  " cannot be killed (uninterruptible wait)");
-      }
-      if (!entry->owner_died) {
-        entry->page->StampDeath(Now());
       }
       link_->Drain(news.incarnation);  // to its end, before the exit is reported (P30)
       entry->exited = true;
@@ -240,14 +240,8 @@ void AgentDriver::CheckBeats(Instant now) {
   next_beat_check_ = now + kWorkerBeatInterval;
   CheckGuardianBeat();
   for (auto& [process, entry] : table_.entries()) {
-    if (entry.page == nullptr || entry.exited) {
-      continue;
-    }
-    if (entry.page->OwnerReady()) {
+    if (entry.page != nullptr && !entry.exited && entry.page->OwnerReady()) {
       CheckWorkerBeat(entry);
-    }
-    if (entry.kill_at && now >= *entry.kill_at) {
-      Check(parts_.guardian.Kill(process, SIGKILL));
     }
   }
 }
@@ -277,8 +271,8 @@ void AgentDriver::WatchOwner(WorkerEntry& entry) {
     return;
   }
   watches_.push_back(std::make_unique<FutexWatch>(
-      [&inbox = parts_.inbox](WorkerIncarnation incarnation, Instant seen) {
-        inbox.Post(OwnerDeathSeen{incarnation, seen});
+      [&inbox = parts_.inbox](WorkerIncarnation incarnation, OwnerEnd how) {
+        inbox.Post(OwnerEnded{incarnation, how});
       }));
   try_add(watches_.back());
 }
@@ -288,7 +282,7 @@ void AgentDriver::CheckWorkerBeat(WorkerEntry& entry) {
     WatchOwner(entry);
   }
   const uint64_t beats = entry.page->Read().beats;
-  if (beats == entry.beats && !entry.owner_died) {
+  if (beats == entry.beats && !entry.owner_gone) {
     const pid_t pid = entry.runtime_pid != 0 ? entry.runtime_pid : static_cast<pid_t>(entry.pid);
     if (const auto stat = ReadProcessStat(pid)) {
       Feed(agent_event::BeatMissed{entry.process, stat->state});

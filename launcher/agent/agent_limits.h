@@ -21,9 +21,6 @@ inline constexpr size_t kEnvironBytesMax = 4u << 20;  // searched for the mark o
 // uninterruptible wait cannot be killed).
 inline constexpr Duration kKillRoundsLimit = std::chrono::seconds(5);
 inline constexpr Duration kKillRoundInterval = std::chrono::milliseconds(5);
-// When the trainer inside a wrapper (a shell, `conda run`) has died, the wrapper has this long to
-// end by itself and tell the exit code.
-inline constexpr Duration kWrapperGrace = std::chrono::milliseconds(300);
 inline constexpr Duration kGuardianBeatInterval = std::chrono::milliseconds(100);
 
 inline constexpr int kFutexWordsMax = 127;          // futex_waitv takes 128, one is our own

@@ -32,7 +32,9 @@ struct Worker {
   int bell = -1;
   local::ControlPage* page = nullptr;
   void* state = nullptr;
+  pthread_t thread{};  // holds the owner mutex
   std::atomic<bool> locked{false};
+  std::atomic<bool> gives_up{false};
 };
 Worker self;
 
@@ -113,15 +115,16 @@ void* HoldMutexAndBeat(void*) {
   self.page->owner_ready = 1;
   self.locked = true;
   self.locked.notify_all();
-  for (;;) {
+  while (!self.gives_up) {
     self.page->beats.fetch_add(1);
+  pthread_mutex_unlock(mutex);
+  return nullptr;
     poll(nullptr, 0, 50);
   }
 }
 
 void DeclareReady() {
-  pthread_t thread;
-  pthread_create(&thread, nullptr, HoldMutexAndBeat, nullptr);
+  pthread_create(&self.thread, nullptr, HoldMutexAndBeat, nullptr);
   self.locked.wait(false);
   local::Ready ready{};
   ready.data = local::ToWire(Endpoint{"127.0.0.1", 1});
@@ -181,6 +184,13 @@ void Live(const std::string& mode) {
         Send(local::MakeFrame(FrameKind::kEntered, entered));
         if (mode == "finish") {
           Finish(roster->id);
+        if (mode == "give-up") {  // as the runtime does, but without a frame
+          self.gives_up = true;
+          pthread_join(self.thread, nullptr);
+          close(self.socket);
+          poll(nullptr, 0, static_cast<int>(ToMilliseconds(2 * kDyingGrace)));
+          std::exit(7);
+        }
           _exit(0);
         }
         if (mode == "accuse") {

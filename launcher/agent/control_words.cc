@@ -126,10 +126,6 @@ void PageView::Reset(CommitWord from, CommitWord to, const GenerationId& generat
   }
 }
 
-void PageView::StampDeath(Instant seen) {
-  page_->stamps.death_seen.store(ToNanoseconds(seen), std::memory_order_relaxed);
-}
-
 void PageView::StampDeadline(Instant kill_at) {
   page_->kill_at_ns.store(ToNanoseconds(kill_at), std::memory_order_release);
 }

@@ -39,7 +39,6 @@ class PageView {
   void Fence(GenerationNumber expected, Instant now);
   // Identity first, then the word, then the bell (P5).
   void Reset(CommitWord from, CommitWord to, const GenerationId& generation);
-  void StampDeath(Instant seen);
   void StampDeadline(Instant kill_at);
 
  private:

@@ -11,7 +11,6 @@
 
 #include "launcher/agent/agent_limits.h"
 #include "rendezvous/base/check.h"
-#include "rendezvous/base/real_clock.h"
 #include "rendezvous/base/sched_slice.h"
 
 namespace elastic::internal {
@@ -21,7 +20,7 @@ bool FutexWatch::Supported() {
   return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) == 0 || errno != ENOSYS;
 }
 
-FutexWatch::FutexWatch(Died died) : died_(std::move(died)), thread_([this] { Run(); }) {}
+FutexWatch::FutexWatch(Ended ended) : ended_(std::move(ended)), thread_([this] { Run(); }) {}
 
 FutexWatch::~FutexWatch() {
   {
@@ -68,27 +67,25 @@ void FutexWatch::Wake() {
 }
 
 void FutexWatch::Check(std::vector<std::pair<uint32_t*, uint32_t>>& waits) {
-  std::vector<WorkerIncarnation> dead;
+  std::vector<std::pair<WorkerIncarnation, OwnerEnd>> ends;
   {
     MutexLock lock(mutex_);
     std::erase_if(watched_, [&](const Watched& watched) {
       std::atomic_ref<uint32_t> word(*watched.word);
       // Without this bit the kernel marks the word but wakes nobody.
       const uint32_t value = word.fetch_or(FUTEX_WAITERS) | FUTEX_WAITERS;
-      if ((value & FUTEX_OWNER_DIED) != 0) {
-        dead.push_back(watched.incarnation);
-        return true;
+      const bool died = (value & FUTEX_OWNER_DIED) != 0;
+      const bool ended = died || (value & FUTEX_TID_MASK) == 0;
+      if (ended) {
+        ends.emplace_back(watched.incarnation, died ? OwnerEnd::kDied : OwnerEnd::kLeft);
+      } else {
+        waits.emplace_back(watched.word, value);
       }
-      if ((value & FUTEX_TID_MASK) == 0) {
-        return true;  // unlocked on purpose: an orderly leave (P13)
-      }
-      waits.emplace_back(watched.word, value);
-      return false;
+      return ended;
     });
   }
-  const Instant seen = dead.empty() ? Instant{} : Now();
-  for (WorkerIncarnation incarnation : dead) {
-    died_(incarnation, seen);
+  for (const auto& [incarnation, how] : ends) {
+    ended_(incarnation, how);
   }
 }
 

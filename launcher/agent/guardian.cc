@@ -116,6 +116,7 @@ void Guardian::ReadCommands() {
           if (command.signal == SIGKILL) {
             BeginKilling(*worker, Now());
           } else {
+            worker->asked_to_end = true;
             SignalTree(*worker, command.signal);
           }
         }
@@ -171,7 +172,9 @@ void Guardian::Reap() {
       if (worker.used && worker.pid == pid && !worker.reaped) {
         worker.reaped = true;
         worker.wait_status = status;
-        BeginKilling(worker, Now());  // what it started must not outlive it
+        if (!worker.asked_to_end) {
+          BeginKilling(worker, Now());  // what it started must not outlive it
+        }
         break;
       }
     }
@@ -250,7 +253,12 @@ int Guardian::SignalTree(const GuardianWorker& worker, int signal) {
 void Guardian::KillingRound(Instant now) {
   any_killing_ = false;
   for (GuardianWorker& worker : workers_) {
-    if (!worker.used || !worker.killing || worker.gone) {
+    if (!worker.used || worker.gone) {
+      continue;
+    }
+    if (!worker.killing) {
+      // The end of a descendant wakes this loop: it is a child by then.
+      worker.gone = worker.reaped && SignalTree(worker, 0) == 0;
       continue;
     }
     const int alive = SignalTree(worker, SIGKILL);

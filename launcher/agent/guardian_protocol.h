@@ -14,7 +14,8 @@ enum class GuardianCommandKind : uint32_t {
   // (may be empty), each NUL-terminated. `text_bytes` in all.
   kSpawn = 1,
   // `signal` to the worker and all its descendants. SIGKILL is repeated until none is left; then
-  // the guardian reports kExited.
+  // the guardian reports kExited. Descendants that outlive the worker are killed, but for those of
+  // one that got another signal: a shell ends by SIGTERM at once, while what it runs still saves.
   kKill = 2,
   kDrop = 3,  // the incarnation is over: let its memory go
 };

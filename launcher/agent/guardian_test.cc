@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "launcher/agent/agent_test_support.h"
 #include "launcher/agent/guardian_client.h"
@@ -205,6 +206,28 @@ TEST_CASE("StoppedWorkerIsKilledWithAllItsProcesses") {
 TEST_CASE("OtherSignalsReachTheWholeTreeOnce") {
   const TemporaryFolder folder;
   const auto guardian = ForkGuardian(folder.path());
+TEST_CASE("WhatAWorkerStartedOutlivesItOnlyWhileItIsAskedToEnd") {
+  const TemporaryFolder folder;
+  const auto guardian = ForkGuardian(folder.path());
+  REQUIRE(guardian->Spawn(Shell("(trap '' TERM; echo go; exec sleep 1000) & echo $!; wait")).ok());
+  const GuardianNews spawned = NextNews(*guardian);
+  const int output = spawned.descriptors.output.get();
+  const std::set<std::string> lines{ReadLine(output), ReadLine(output)};
+  REQUIRE(lines.contains("go"));
+  const pid_t saving = std::stoi(*lines.begin());
+  REQUIRE(guardian->Kill(kFirst, SIGTERM).ok());
+  REQUIRE(AllGoneWithin(kPatience, {static_cast<pid_t>(spawned.pid)}));
+  const int64_t beat = guardian->page().guardian_beat_ns;
+  while (guardian->page().guardian_beat_ns <=
+         beat + ToNanoseconds(Instant{} + kGuardianBeatInterval)) {
+    std::this_thread::yield();
+  }
+  CHECK(Lives(saving));
+  REQUIRE(guardian->Kill(kFirst, SIGKILL).ok());
+  CHECK(NextNews(*guardian).status == ExitStatus{true, SIGTERM});
+  CHECK_FALSE(Lives(saving));
+}
+
   REQUIRE(guardian
               ->Spawn(Shell("trap 'echo got' TERM; sh -c 'trap \"echo inner; exit\" TERM; "
                             "echo ready; while :; do sleep 0.01; done' & wait; wait; exit 4"))

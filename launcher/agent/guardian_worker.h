@@ -31,6 +31,8 @@ struct GuardianWorker {
 
   bool reaped = false;
   int32_t wait_status = 0;
+  // Signalled softly: what it started may outlive it, until it is to be killed.
+  bool asked_to_end = false;
   bool killing = false;  // until no process of it is left
   Instant kill_began{};
   bool gone = false;  // killing is over

@@ -21,9 +21,8 @@ struct WorkerEntry {
   std::unique_ptr<PageView> page;
   pid_t runtime_pid = 0;  // connected; may be a descendant of the slot's process
   bool watched = false;   // its owner mutex is known to the futex watch
-  bool owner_died = false;
+  bool owner_gone = false;  // seen by the futex watch
   bool exited = false;
-  std::optional<Instant> kill_at;             // a wrapper's, see kWrapperGrace
   uint64_t beats = 0;                         // at the last look
   std::map<GenerationNumber, int32_t> ranks;  // in rosters delivered, until one is entered
 };

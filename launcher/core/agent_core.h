@@ -75,7 +75,7 @@ struct Finished {
 };
 struct Leaving {
   WorkerIncarnation process;
-};  // orderly release: unlocked its mutex first
+};  // its runtime was shut down on purpose: the owner mutex was unlocked; may come twice
 struct PageRead {
   WorkerIncarnation process;
   PageReading reading;

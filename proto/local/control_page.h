@@ -37,7 +37,6 @@ struct HeldSlot {
 
 // CLOCK_BOOTTIME nanoseconds of the newest recovery, for benchmarks and status; 0: not yet.
 struct RecoveryStamps {
-  std::atomic<int64_t> death_seen;   // agent, on the victim's page: futex or exit noticed
   std::atomic<int64_t> fenced;       // agent: this word was fenced
   std::atomic<int64_t> bell_heard;   // runtime thread
   std::atomic<int64_t> roster_came;  // runtime thread: successor received
@@ -61,15 +60,15 @@ struct ControlPage {
 
   // A pthread_mutex_t, process-shared and robust, held by the runtime's thread for its whole life
   // and initialised by it after WELCOME; `owner_ready` is set after the lock is taken. Its first 32
-  // bits are the futex word: the kernel sets FUTEX_OWNER_DIED (bit 30) when the owner dies.
+  // bits are the futex word: the kernel sets FUTEX_OWNER_DIED (bit 30) when the owner dies. Unlocked
+  // on purpose it has no owner: the runtime was shut down, and the process will exit by itself.
   alignas(64) unsigned char owner_mutex[64];
   std::atomic<uint32_t> owner_ready;
 
   // Written by the runtime thread every kWorkerBeatInterval.
   alignas(64) std::atomic<uint64_t> beats;
-  std::atomic<int64_t> beat_ns;    // CLOCK_BOOTTIME
-  std::atomic<uint32_t> phase;     // enum Phase of rendezvous/base/report.h
-  std::atomic<uint32_t> released;  // 1: leaves in order, the mutex was unlocked on purpose
+  std::atomic<int64_t> beat_ns;  // CLOCK_BOOTTIME
+  std::atomic<uint32_t> phase;   // enum Phase of rendezvous/base/report.h
 
   // Written by the agent: CLOCK_BOOTTIME nanoseconds after which this process must not live (P23);
   // 0: none. The runtime thread ends the process when it has passed.

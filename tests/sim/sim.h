@@ -46,6 +46,7 @@ enum class Fault : uint8_t {
   kServerRestart,
   kServerPause,
   kEdgeReset,
+  kWorkerLeave,
   kCount,
 };
 
@@ -187,6 +188,8 @@ class Sim {
   void Rename(Process& process, WorkerIncarnation name);
   void Spawn(int host, const agent_action::Spawn& spawn);
   void Die(Process& process, ExitStatus status, bool silent = false);
+  void Leave(Process& process);
+  void EndRuntime(Process& process, bool silent);
   void ToProcess(WorkerIncarnation id, Duration delay, std::function<void(Process&)> action);
   void Deliver(Process& process, std::function<void(Process&)> action);
   void DrainBacklog(Process& process);

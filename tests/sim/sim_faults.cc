@@ -8,8 +8,8 @@ namespace elastic::internal::sim {
 namespace {
 
 constexpr const char* kFaultNames[] = {
-    "worker crash", "worker stop", "agent crash",    "agent pause",  "host lost", "cut up",
-    "cut down",     "cut both",    "server restart", "server pause", "edge reset"};
+    "worker crash", "worker stop", "agent crash",    "agent pause",  "host lost",  "cut up",
+    "cut down",     "cut both",    "server restart", "server pause", "edge reset", "worker leave"};
 static_assert(std::size(kFaultNames) == static_cast<size_t>(Fault::kCount));
 
 }  // namespace
@@ -98,8 +98,8 @@ void Sim::Inject(Fault fault) {
       server_.core ? std::to_string(static_cast<int>(server_.core->View(now_).state)) : "down";
   Process* process = PickProcess();
   const std::optional<int> host = PickHost();
-  const bool on_worker =
-      fault == Fault::kWorkerCrash || fault == Fault::kWorkerStop || fault == Fault::kEdgeReset;
+  const bool on_worker = fault == Fault::kWorkerCrash || fault == Fault::kWorkerStop ||
+                         fault == Fault::kWorkerLeave || fault == Fault::kEdgeReset;
   const bool on_server = fault == Fault::kServerRestart || fault == Fault::kServerPause;
   if (on_worker ? process == nullptr : on_server ? !server_.core : !host) {
     return;
@@ -118,6 +118,7 @@ void Sim::Inject(Fault fault) {
   switch (fault) {
     case Fault::kWorkerCrash: Die(*process, {true, 9}); return;
     case Fault::kWorkerStop: StopWorker(*process); return;
+    case Fault::kWorkerLeave: Leave(*process); return;
     case Fault::kEdgeReset: ResetEdges(*process); return;
     case Fault::kAgentCrash: EndAgentProcess(*host, false); return;
     case Fault::kHostLost: EndAgentProcess(*host, true); return;

@@ -119,9 +119,7 @@ void RuntimeThread::Loop() {
       OnEvent(event->data.fd, event->events);
     }
   }
-  if (parts_.member.MayLeave()) {
-    Leave();
-  }
+  Leave();
 }
 
 void RuntimeThread::OnEvent(int fd, uint32_t events) {
@@ -320,7 +318,9 @@ void RuntimeThread::BeginTransfer() {
   }
 }
 
-// In order: unlock first, so that the futex tells of a death only when there was one (P13).
+// Unlock first, so that the futex tells of a death only when there was one (P13). The end of the
+// program's use of the runtime is none, whether the job is done or not: the agent, which knows,
+// counts a worker that gives up in mid-training as lost, and leaves it the time to exit by itself.
 void RuntimeThread::Leave() {
   if (left_) {
     return;

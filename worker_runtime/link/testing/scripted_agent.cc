@@ -150,6 +150,12 @@ void ScriptedAgent::Reset(const GenerationId& generation) {
   page_->commit_word = CommitWord{.generation = generation.number}.Pack();
   Ring();
 }
+uint32_t ScriptedAgent::OwnerWord() const {
+  uint32_t word = 0;
+  std::memcpy(&word, page_->owner_mutex, sizeof word);
+  return word;
+}
+
 
 void ScriptedAgent::Fence() {
   page_->commit_word.fetch_or(CommitWord::kFencedBit);
