@@ -145,9 +145,7 @@ void AgentDriver::HandleInbox() {
       LogInfo("the stream to the server has ended: ", lost->reason.message());
       Feed(agent_event::StreamLost{});
     } else if (const auto* refused = std::get_if<LinkRefused>(&message)) {
-      Feed(agent_event::StreamLost{});
-      Feed(
-          agent_event::LauncherGone{"the server refuses this agent: " + refused->reason.message()});
+      Feed(agent_event::Refused{refused->reason.code(), refused->reason.message()});
     }
   }
 }

@@ -228,6 +228,38 @@ TEST_CASE("A graceful stop asks all at once and kills after the grace period") {
   CHECK(host.Feed(agent_event::DirectiveCame{acknowledged}).ends_with("end 0"));
 }
 
+TEST_CASE("A refusal because a newer agent has registered kills at once (P2)") {
+  Fixture host;
+  host.Start();
+  CHECK(host.Feed(agent_event::Refused{StatusCode::kAborted, "a newer agent"}) ==
+        "kill 7.1 9; kill 7.2 9");
+  host.Feed(agent_event::Exited{Worker(1), {true, 9}, host.Read(1)});
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)}) == "report; end 1");
+}
+
+TEST_CASE("An agent that the server refuses stops its workers and ends as a failure") {
+  Fixture host;
+  host.Start();
+  CHECK(host.Feed(agent_event::Refused{StatusCode::kFailedPrecondition, "another job"}) ==
+        "kill 7.1 15; kill 7.2 15; report");
+  CHECK(host.errors == 1);
+  host.Feed(agent_event::Exited{Worker(1), {true, 15}, host.Read(1)});
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 15}, host.Read(2)}) == "report; end 1");
+}
+
+TEST_CASE("A refusal in a stop is the server's end: nothing is wrong") {
+  Fixture host;
+  host.Start();
+  Directive stop = host.MakeDirective();
+  stop.stop = StopMode::kGraceful;
+  host.Feed(agent_event::DirectiveCame{stop});
+  CHECK(
+      host.Feed(agent_event::Refused{StatusCode::kFailedPrecondition, "the job is over"}).empty());
+  host.Feed(agent_event::Exited{Worker(1), {false, 0}, host.Read(1)});
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {false, 0}, host.Read(2)}) == "report; end 0");
+  CHECK(host.errors == 0);
+}
+
 TEST_CASE("Without its launcher an agent stops its workers and ends (P21)") {
   Fixture host;
   host.Start();

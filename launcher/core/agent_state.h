@@ -60,7 +60,7 @@ struct AgentSlot {
   Instant spawn_at;
 };
 
-enum class Ending : uint8_t { kNo, kSuperseded, kOrphaned, kLauncherGone, kStopped };
+enum class Ending : uint8_t { kNo, kSuperseded, kOrphaned, kLauncherGone, kRefused };
 
 // All of AgentCore's memory and its transitions; each agent_*.cc file has those of one subject.
 struct AgentCore::State {
@@ -82,6 +82,7 @@ struct AgentCore::State {
   void On(const agent_event::Exited& event);
   void On(const agent_event::BeatMissed& event);
   void On(const agent_event::LauncherGone& event);
+  void On(const agent_event::Refused& event);
   void On(const agent_event::CopiesServed& event);
   void On(const agent_event::TimePassed& event);
 

@@ -86,6 +86,19 @@ void AgentCore::State::On(const agent_event::LauncherGone& event) {
   }
 }
 
+// Nothing comes from this server any more. In a stop that is how its end may show.
+void AgentCore::State::On(const agent_event::Refused& event) {
+  connected = false;
+  if (event.code == StatusCode::kAborted) {
+    KillAllAndEnd(Ending::kSuperseded, event.message);
+  } else if (ending == Ending::kNo && stop == StopMode::kNone) {
+    ending = Ending::kRefused;
+    Say(Severity::kError, "the server refuses the agent of " + settings.host + ": " +
+                              event.message + "; its workers are stopped");
+    Stop(StopMode::kGraceful, "the server refuses this agent");
+  }
+}
+
 void AgentCore::State::On(const agent_event::CopiesServed& event) {
   copies = event.endpoint;
   dirty = true;
