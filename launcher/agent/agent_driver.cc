@@ -259,7 +259,8 @@ void AgentDriver::CheckGuardianBeat() {
 void AgentDriver::WatchOwner(WorkerEntry& entry) {
   entry.watched = true;
   if (!FutexWatch::Supported()) {
-    LogInfo("no futex_waitv in this kernel (Linux 5.16): deaths are seen by exits only");
+    LogInfo(
+        "no futex_waitv (before Linux 5.16, or forbidden by seccomp): deaths are seen by exits");
     return;
   }
   const auto try_add = [&entry](const std::unique_ptr<FutexWatch>& watch) {

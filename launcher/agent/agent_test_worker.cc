@@ -82,7 +82,6 @@ void Greet() {
   local::Hello hello{};
   hello.version_min = local::kVersionMin;
   hello.version_max = local::kVersionMax;
-  hello.pid = getpid();
   std::strncpy(hello.job_id, std::getenv("ELASTIC_JOB_ID"), sizeof hello.job_id - 1);
   Send(local::MakeFrame(FrameKind::kHello, hello));
   std::array<UniqueFd, 3> descriptors;
@@ -100,8 +99,7 @@ void Greet() {
   }
   self.state = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[1].get(), 0);
   self.bell = descriptors[2].Release();
-  Say("welcome " + ToString(local::FromWire(welcome->incarnation)) + " slot " +
-      std::to_string(welcome->slot));
+  Say("welcome " + ToString(local::FromWire(welcome->incarnation)));
 }
 
 void* HoldMutexAndBeat(void*) {
@@ -117,10 +115,10 @@ void* HoldMutexAndBeat(void*) {
   self.locked.notify_all();
   while (!self.gives_up) {
     self.page->beats.fetch_add(1);
-  pthread_mutex_unlock(mutex);
-  return nullptr;
     poll(nullptr, 0, 50);
   }
+  pthread_mutex_unlock(mutex);
+  return nullptr;
 }
 
 void DeclareReady() {
@@ -184,14 +182,14 @@ void Live(const std::string& mode) {
         Send(local::MakeFrame(FrameKind::kEntered, entered));
         if (mode == "finish") {
           Finish(roster->id);
+          _exit(0);
+        }
         if (mode == "give-up") {  // as the runtime does, but without a frame
           self.gives_up = true;
           pthread_join(self.thread, nullptr);
           close(self.socket);
           poll(nullptr, 0, static_cast<int>(ToMilliseconds(2 * kDyingGrace)));
           std::exit(7);
-        }
-          _exit(0);
         }
         if (mode == "accuse") {
           Accuse(*roster);

@@ -8,16 +8,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 #include "launcher/agent/agent_limits.h"
-#include "rendezvous/base/check.h"
+#include "rendezvous/base/log.h"
 #include "rendezvous/base/sched_slice.h"
 
 namespace elastic::internal {
 
 bool FutexWatch::Supported() {
-  // No words at all: EINVAL where the call exists.
-  return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) == 0 || errno != ENOSYS;
+  // No words at all: EINVAL where the call exists. Anything else is ENOSYS or a filter's answer, as
+  // EPERM in a container with an older seccomp profile.
+  return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) != 0 && errno == EINVAL;
 }
 
 FutexWatch::FutexWatch(Ended ended) : ended_(std::move(ended)), thread_([this] { Run(); }) {}
@@ -89,6 +91,17 @@ void FutexWatch::Check(std::vector<std::pair<uint32_t*, uint32_t>>& waits) {
   }
 }
 
+// No memory for the wait, or a call that is forbidden after all: then the words are looked at as
+// often as workers beat.
+void FutexWatch::WaitWithout(uint32_t changes, int error_number) {
+  if (!std::exchange(told_failure_, true)) {
+    LogWarning("futex_waitv: ", std::strerror(error_number), "; deaths are seen up to ",
+               FormatDuration(kWorkerBeatInterval), " later");
+  }
+  const timespec limit{0, kWorkerBeatInterval.count()};
+  syscall(SYS_futex, &changes_, FUTEX_WAIT_PRIVATE, changes, &limit, nullptr, 0);
+}
+
 void FutexWatch::Run() {
   pthread_setname_np(pthread_self(), "el-futex");
   // On the recovery path; a kernel without short slices is only slower.
@@ -115,7 +128,9 @@ void FutexWatch::Run() {
     }
     // Any return, EAGAIN for a word that has changed already included, means: look again.
     const long woken = syscall(SYS_futex_waitv, vector.data(), vector.size(), 0, nullptr, 0);
-    ELASTIC_CHECK(woken >= 0 || errno == EAGAIN || errno == EINTR);
+    if (woken < 0 && errno != EAGAIN && errno != EINTR) {
+      WaitWithout(changes, errno);
+    }
   }
 }
 

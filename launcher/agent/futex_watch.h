@@ -30,8 +30,8 @@ class FutexWatch {
   FutexWatch(const FutexWatch&) = delete;
   FutexWatch& operator=(const FutexWatch&) = delete;
 
-  // False where the kernel has no futex_waitv: deaths are then seen by exits only, which are later
-  // by what the tearing down of the memory takes.
+  // False where the kernel has no futex_waitv or does not allow it: deaths are then seen by exits
+  // only, which are later by what the tearing down of the memory takes.
   static bool Supported();
 
   // False when kFutexWordsMax words are watched. `word` must stay mapped until Remove has returned.
@@ -48,11 +48,13 @@ class FutexWatch {
   void Run();
   // Reports and drops the words whose owner has ended; tells the values to wait for.
   void Check(std::vector<std::pair<uint32_t*, uint32_t>>& waits);
+  void WaitWithout(uint32_t changes, int error_number);
   void Wake();
 
   const Ended ended_;
   // Grows when the list has changed; the thread waits on it together with the workers' words.
   std::atomic<uint32_t> changes_{0};
+  bool told_failure_ = false;  // of the thread alone
   // The value of changes_ whose list the thread has taken over.
   std::atomic<uint32_t> taken_{0};
 
