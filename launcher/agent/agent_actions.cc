@@ -161,9 +161,6 @@ std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) co
       variables.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
   }
-  for (const auto& [name, value] : parts_.bootstrap.environment) {
-    variables[name] = value;
-  }
   // Output of a Python program that dies must not die with it.
   variables.emplace("PYTHONUNBUFFERED", "1");
   variables["ELASTIC_AGENT_SOCKET"] = parts_.traces.worker_socket;
@@ -180,10 +177,8 @@ std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) co
 void AgentDriver::Carry(const agent_action::Spawn& action) {
   const WorkerEntry& entry = table_.Add(action.process, action.slot);
   Check(parts_.guardian.Spawn({.incarnation = action.process,
-                               .slot = action.slot,
                                .command = parts_.bootstrap.command,
-                               .environment = EnvironmentOf(entry),
-                               .working_directory = parts_.bootstrap.working_directory}));
+                               .environment = EnvironmentOf(entry)}));
 }
 
 void AgentDriver::Carry(const agent_action::Kill& action) {
@@ -197,7 +192,6 @@ void AgentDriver::Carry(const agent_action::Forget& action) {
     watch->Remove(action.process);  // before the page that it looks at goes
   }
   link_->Close(action.process);
-  Check(parts_.guardian.Drop(action.process));
   table_.Remove(action.process);
   // Last, so that the state's memory is freed by that thread and not by this one.
   copies_->Forget(incarnation);

@@ -168,8 +168,7 @@ void AgentDriver::HandleGuardian() {
 void AgentDriver::HandleGuardianNews(GuardianNews news) {
   WorkerEntry* const entry = table_.Find(news.incarnation);
   if (entry == nullptr) {
-    Check(parts_.guardian.Drop(news.incarnation));  // given up already
-    return;
+    return;  // given up already
   }
   switch (news.kind) {
     case GuardianEventKind::kSpawned: HandleSpawned(*entry, std::move(news)); break;
@@ -188,7 +187,7 @@ void AgentDriver::HandleGuardianNews(GuardianNews news) {
       Feed(agent_event::Exited{news.incarnation, news.status, {}});
       break;
   }
-  link_->RetryUnknown();
+  link_->SpawnEnded(news.incarnation);
 }
 
 void AgentDriver::HandleSpawned(WorkerEntry& entry, GuardianNews news) {
@@ -237,6 +236,7 @@ void AgentDriver::CheckBeats(Instant now) {
   }
   next_beat_check_ = now + kWorkerBeatInterval;
   CheckGuardianBeat();
+  link_->RetryAccept();
   for (auto& [process, entry] : table_.entries()) {
     if (entry.page != nullptr && !entry.exited && entry.page->OwnerReady()) {
       CheckWorkerBeat(entry);
@@ -294,20 +294,31 @@ StatusOr<std::optional<WorkerIncarnation>> AgentDriver::Identify(pid_t pid) {
   return table_.Identify(pid);
 }
 
-WorkerLink::Owner::Greeting AgentDriver::Greet(WorkerIncarnation process, pid_t pid) {
-  WorkerEntry& entry = *table_.Find(process);
+StatusOr<std::optional<WorkerLink::Owner::Greeting>> AgentDriver::Greet(WorkerIncarnation process,
+                                                                        pid_t pid) {
+  WorkerEntry* const found = table_.Find(process);
+  if (found == nullptr || found->exited) {
+    return FailedPreconditionError("this worker incarnation is over");
+  }
+  WorkerEntry& entry = *found;
+  if (entry.runtime_pid != 0) {
+    return FailedPreconditionError(StrCat("process ", entry.runtime_pid,
+                                          " has connected as the worker of slot ", entry.slot,
+                                          ": one process per slot may use the runtime"));
+  }
+  if (entry.page == nullptr) {
+    return std::optional<Greeting>();  // it is faster than the guardian's word
+  }
   entry.runtime_pid = pid;
   Greeting greeting;
   local::Welcome& welcome = greeting.welcome;
   welcome.incarnation = local::ToWire(entry.incarnation);
-  welcome.slot = static_cast<uint32_t>(entry.slot);
   welcome.job_nonce = parts_.bootstrap.job_nonce;
-  parts_.bootstrap.host.copy(welcome.host, sizeof welcome.host - 1);
   parts_.bootstrap.listen_address.copy(welcome.listen_address, sizeof welcome.listen_address - 1);
   greeting.page = entry.descriptors.page.get();
   greeting.state = entry.descriptors.state.get();
   greeting.bell = entry.descriptors.bell.get();
-  return greeting;
+  return std::optional<Greeting>(greeting);
 }
 
 Status AgentDriver::Said(WorkerIncarnation process, local::FrameKind kind,

@@ -8,9 +8,9 @@ namespace elastic::internal {
 
 // Limits of the agent and its guardian; those of the whole job are in rendezvous/base/limits.h.
 
-// Workers that a guardian keeps memory for: living ones, and dead ones whose committed state is
-// still served.
-inline constexpr int kGuardianWorkersMax = 4 * kSlotsPerHostMax;
+// Workers with living processes that a guardian looks after: one a slot, and some that the agent
+// has given up and that are being killed.
+inline constexpr int kGuardianWorkersMax = 2 * kSlotsPerHostMax;
 inline constexpr int kWorkerArgumentsMax = 8192;
 inline constexpr int kWorkerEnvironmentMax = 8192;
 // Processes looked at in one round of killing; more are found in the next round.

@@ -30,8 +30,7 @@ struct OwnerEnded {
   WorkerIncarnation incarnation;
   OwnerEnd how;
 };
-using InboxMessage =
-    std::variant<LinkRegistered, LinkDirective, LinkLost, LinkRefused, OwnerEnded>;
+using InboxMessage = std::variant<LinkRegistered, LinkDirective, LinkLost, LinkRefused, OwnerEnded>;
 
 // A queue with an eventfd. It stays short without ever refusing: deaths are bounded by the workers,
 // and a directive is a whole state, so that the newest replaces one that has not been taken yet.
