@@ -13,7 +13,6 @@ inline constexpr size_t kDirectBytesMax = 16u << 10;           // larger operati
 inline constexpr size_t kScratchBytes = 256u << 10;            // one operation's, fits in L2
 inline constexpr size_t kSendBytesMax = 512u << 10;            // one system call
 inline constexpr size_t kReceiveBytesMax = 512u << 10;         // the same
-inline constexpr size_t kJobIdBytesMax = 64;                   // in a hello
 inline constexpr size_t kWaitingHellosMax = 4 * kMembersMax;   // roster not known here yet
 inline constexpr size_t kUnreadHellosMax = 4 * kMembersMax;    // accepted, hello incomplete
 inline constexpr size_t kTransferBytesPerProgress = 4u << 20;  // of one state transfer

@@ -21,7 +21,7 @@ struct HeldPlace {
 class PageView {
  public:
   // Maps the page. `bell` is the worker's eventfd; both stay the caller's and outlive this.
-  // Errors: of mmap; INVALID_ARGUMENT for a descriptor that is no control page.
+  // Errors: of fstat and mmap; INVALID_ARGUMENT for a descriptor with fewer bytes than a page.
   static StatusOr<std::unique_ptr<PageView>> Map(int page_fd, int bell_fd);
   ~PageView();
   PageView(const PageView&) = delete;

@@ -15,6 +15,7 @@ inline constexpr int kAgentStreamsMax =
 inline constexpr int kSlotsPerHostMax = 256;
 inline constexpr int kMembersMax = 1024;
 inline constexpr size_t kHostNameBytesMax = 255;
+inline constexpr size_t kJobIdBytesMax = 63;
 inline constexpr size_t kDriverQueueMax = 65536;             // events waiting for the core
 inline constexpr size_t kControlMessageBytesMax = 4u << 20;  // one gRPC message
 inline constexpr size_t kLocalFrameBytesMax = 200u << 10;    // one frame of the Unix socket

@@ -85,7 +85,7 @@ Status RuntimeThread::SetUp() {
   Watch(parts_.context.event_fd(), EPOLLIN);
   Watch(timer_.get(), EPOLLIN);
   Watch(parts_.wake_fd, EPOLLIN);
-  parts_.page.Beat(ToNanoseconds(Now()));
+  parts_.page.Beat();
   return OkStatus();
 }
 
@@ -150,7 +150,7 @@ void RuntimeThread::OnBeat() {
   if (kill_at_ns != 0 && ToNanoseconds(now) >= kill_at_ns) {
     EndProcess("the deadline that the agent set for this worker has passed");
   }
-  parts_.page.Beat(ToNanoseconds(now));
+  parts_.page.Beat();
   if (const auto deadline = parts_.context.NextDeadline(); deadline && *deadline <= now) {
     parts_.context.Progress();
   }

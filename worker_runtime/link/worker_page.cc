@@ -110,9 +110,6 @@ Status WorkerPage::LockOwner() {
 
 void WorkerPage::ReleaseOwner() { pthread_mutex_unlock(OwnerMutex(page_)); }
 
-void WorkerPage::Beat(int64_t now_ns) {
-  page_->beat_ns.store(now_ns, std::memory_order_relaxed);
-  page_->beats.fetch_add(1, std::memory_order_release);
-}
+void WorkerPage::Beat() { page_->beats.fetch_add(1, std::memory_order_release); }
 
 }  // namespace elastic::internal

@@ -45,7 +45,7 @@ class WorkerPage {
   Status LockOwner();
   // Unlocks it on purpose: the process exits by itself.
   void ReleaseOwner();
-  void Beat(int64_t now_ns);
+  void Beat();
   // 0: none. When it has passed, this process must not live.
   int64_t kill_at_ns() const { return page_->kill_at_ns.load(std::memory_order_acquire); }
 
