@@ -109,7 +109,8 @@ ELASTIC_API elastic_status elastic_init(const elastic_init_options* options);
 
 /* Ends the runtime: joins its thread and unmaps the state, so pointers from elastic_state_current
  * and _next become invalid. After elastic_run has returned OK, or before elastic_join, this leaves
- * the job in order. In mid-training it counts as the loss of this worker.
+ * the job in order. In mid-training it counts as the loss of this worker, and the process has
+ * --grace-period to exit by itself with its own exit code.
  *
  * Errors: FAILED_PRECONDITION without elastic_init. */
 ELASTIC_API elastic_status elastic_shutdown(void);

@@ -46,6 +46,8 @@ void AgentDriver::Step(AgentEvent event) {
   }
   if (const auto* died = std::get_if<agent_event::OwnerDied>(&event)) {
     ServeCopy(died->process);
+  } else if (const auto* leaving = std::get_if<agent_event::Leaving>(&event)) {
+    ServeCopy(leaving->process);  // it may live on for a while
   } else if (const auto* exited = std::get_if<agent_event::Exited>(&event)) {
     ServeCopy(exited->process);
   } else if (const auto* entered = std::get_if<agent_event::Entered>(&event)) {
@@ -159,9 +161,6 @@ std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) co
       variables.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
   }
-  for (const auto& [name, value] : parts_.bootstrap.environment) {
-    variables[name] = value;
-  }
   // Output of a Python program that dies must not die with it.
   variables.emplace("PYTHONUNBUFFERED", "1");
   variables["ELASTIC_AGENT_SOCKET"] = parts_.traces.worker_socket;
@@ -178,20 +177,11 @@ std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) co
 void AgentDriver::Carry(const agent_action::Spawn& action) {
   const WorkerEntry& entry = table_.Add(action.process, action.slot);
   Check(parts_.guardian.Spawn({.incarnation = action.process,
-                               .slot = action.slot,
                                .command = parts_.bootstrap.command,
-                               .environment = EnvironmentOf(entry),
-                               .working_directory = parts_.bootstrap.working_directory}));
+                               .environment = EnvironmentOf(entry)}));
 }
 
 void AgentDriver::Carry(const agent_action::Kill& action) {
-  WorkerEntry* const entry = table_.Find(action.process);
-  const bool wraps = entry != nullptr && entry->owner_died && entry->runtime_pid != 0 &&
-                     entry->runtime_pid != entry->pid;
-  if (wraps && action.signal == SIGKILL && !entry->kill_at) {
-    entry->kill_at = Now() + kWrapperGrace;  // its word is fenced: there is no hurry
-    return;
-  }
   Check(parts_.guardian.Kill(action.process, action.signal));
 }
 
@@ -202,7 +192,6 @@ void AgentDriver::Carry(const agent_action::Forget& action) {
     watch->Remove(action.process);  // before the page that it looks at goes
   }
   link_->Close(action.process);
-  Check(parts_.guardian.Drop(action.process));
   table_.Remove(action.process);
   // Last, so that the state's memory is freed by that thread and not by this one.
   copies_->Forget(incarnation);

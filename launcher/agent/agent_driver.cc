@@ -125,15 +125,18 @@ void AgentDriver::CheckDeadline(Instant now) {
 
 void AgentDriver::HandleInbox() {
   for (InboxMessage& message : parts_.inbox.Take()) {
-    if (const auto* death = std::get_if<OwnerDeathSeen>(&message)) {
-      WorkerEntry* const entry = table_.Find(death->incarnation);
+    if (const auto* end = std::get_if<OwnerEnded>(&message)) {
+      WorkerEntry* const entry = table_.Find(end->incarnation);
       if (entry == nullptr || entry->exited) {
         continue;
       }
-      entry->owner_died = true;
-      entry->page->StampDeath(death->seen);
-      link_->Drain(death->incarnation);  // what it said before it died still counts
-      Feed(agent_event::OwnerDied{death->incarnation, {}});
+      entry->owner_gone = true;
+      link_->Drain(end->incarnation);  // what it said before still counts
+      if (end->how == OwnerEnd::kDied) {
+        Feed(agent_event::OwnerDied{end->incarnation, {}});
+      } else {
+        Feed(agent_event::Leaving{end->incarnation}, end->incarnation);
+      }
     } else if (auto* directive = std::get_if<LinkDirective>(&message)) {
       Feed(agent_event::DirectiveCame{std::move(directive->directive)});
     } else if (const auto* registered = std::get_if<LinkRegistered>(&message)) {
@@ -142,9 +145,7 @@ void AgentDriver::HandleInbox() {
       LogInfo("the stream to the server has ended: ", lost->reason.message());
       Feed(agent_event::StreamLost{});
     } else if (const auto* refused = std::get_if<LinkRefused>(&message)) {
-      Feed(agent_event::StreamLost{});
-      Feed(
-          agent_event::LauncherGone{"the server refuses this agent: " + refused->reason.message()});
+      Feed(agent_event::Refused{refused->reason.code(), refused->reason.message()});
     }
   }
 }
@@ -167,8 +168,7 @@ void AgentDriver::HandleGuardian() {
 void AgentDriver::HandleGuardianNews(GuardianNews news) {
   WorkerEntry* const entry = table_.Find(news.incarnation);
   if (entry == nullptr) {
-    Check(parts_.guardian.Drop(news.incarnation));  // given up already
-    return;
+    return;  // given up already
   }
   switch (news.kind) {
     case GuardianEventKind::kSpawned: HandleSpawned(*entry, std::move(news)); break;
@@ -182,15 +182,12 @@ void AgentDriver::HandleGuardianNews(GuardianNews news) {
         LogError(news.left_behind, " processes of worker ", ToString(news.incarnation),
                  " cannot be killed (uninterruptible wait)");
       }
-      if (!entry->owner_died) {
-        entry->page->StampDeath(Now());
-      }
       link_->Drain(news.incarnation);  // to its end, before the exit is reported (P30)
       entry->exited = true;
       Feed(agent_event::Exited{news.incarnation, news.status, {}});
       break;
   }
-  link_->RetryUnknown();
+  link_->SpawnEnded(news.incarnation);
 }
 
 void AgentDriver::HandleSpawned(WorkerEntry& entry, GuardianNews news) {
@@ -239,15 +236,10 @@ void AgentDriver::CheckBeats(Instant now) {
   }
   next_beat_check_ = now + kWorkerBeatInterval;
   CheckGuardianBeat();
+  link_->RetryAccept();
   for (auto& [process, entry] : table_.entries()) {
-    if (entry.page == nullptr || entry.exited) {
-      continue;
-    }
-    if (entry.page->OwnerReady()) {
+    if (entry.page != nullptr && !entry.exited && entry.page->OwnerReady()) {
       CheckWorkerBeat(entry);
-    }
-    if (entry.kill_at && now >= *entry.kill_at) {
-      Check(parts_.guardian.Kill(process, SIGKILL));
     }
   }
 }
@@ -267,7 +259,8 @@ void AgentDriver::CheckGuardianBeat() {
 void AgentDriver::WatchOwner(WorkerEntry& entry) {
   entry.watched = true;
   if (!FutexWatch::Supported()) {
-    LogInfo("no futex_waitv in this kernel (Linux 5.16): deaths are seen by exits only");
+    LogInfo(
+        "no futex_waitv (before Linux 5.16, or forbidden by seccomp): deaths are seen by exits");
     return;
   }
   const auto try_add = [&entry](const std::unique_ptr<FutexWatch>& watch) {
@@ -277,8 +270,8 @@ void AgentDriver::WatchOwner(WorkerEntry& entry) {
     return;
   }
   watches_.push_back(std::make_unique<FutexWatch>(
-      [&inbox = parts_.inbox](WorkerIncarnation incarnation, Instant seen) {
-        inbox.Post(OwnerDeathSeen{incarnation, seen});
+      [&inbox = parts_.inbox](WorkerIncarnation incarnation, OwnerEnd how) {
+        inbox.Post(OwnerEnded{incarnation, how});
       }));
   try_add(watches_.back());
 }
@@ -288,7 +281,7 @@ void AgentDriver::CheckWorkerBeat(WorkerEntry& entry) {
     WatchOwner(entry);
   }
   const uint64_t beats = entry.page->Read().beats;
-  if (beats == entry.beats && !entry.owner_died) {
+  if (beats == entry.beats && !entry.owner_gone) {
     const pid_t pid = entry.runtime_pid != 0 ? entry.runtime_pid : static_cast<pid_t>(entry.pid);
     if (const auto stat = ReadProcessStat(pid)) {
       Feed(agent_event::BeatMissed{entry.process, stat->state});
@@ -301,20 +294,31 @@ StatusOr<std::optional<WorkerIncarnation>> AgentDriver::Identify(pid_t pid) {
   return table_.Identify(pid);
 }
 
-WorkerLink::Owner::Greeting AgentDriver::Greet(WorkerIncarnation process, pid_t pid) {
-  WorkerEntry& entry = *table_.Find(process);
+StatusOr<std::optional<WorkerLink::Owner::Greeting>> AgentDriver::Greet(WorkerIncarnation process,
+                                                                        pid_t pid) {
+  WorkerEntry* const found = table_.Find(process);
+  if (found == nullptr || found->exited) {
+    return FailedPreconditionError("this worker incarnation is over");
+  }
+  WorkerEntry& entry = *found;
+  if (entry.runtime_pid != 0) {
+    return FailedPreconditionError(StrCat("process ", entry.runtime_pid,
+                                          " has connected as the worker of slot ", entry.slot,
+                                          ": one process per slot may use the runtime"));
+  }
+  if (entry.page == nullptr) {
+    return std::optional<Greeting>();  // it is faster than the guardian's word
+  }
   entry.runtime_pid = pid;
   Greeting greeting;
   local::Welcome& welcome = greeting.welcome;
   welcome.incarnation = local::ToWire(entry.incarnation);
-  welcome.slot = static_cast<uint32_t>(entry.slot);
   welcome.job_nonce = parts_.bootstrap.job_nonce;
-  parts_.bootstrap.host.copy(welcome.host, sizeof welcome.host - 1);
   parts_.bootstrap.listen_address.copy(welcome.listen_address, sizeof welcome.listen_address - 1);
   greeting.page = entry.descriptors.page.get();
   greeting.state = entry.descriptors.state.get();
   greeting.bell = entry.descriptors.bell.get();
-  return greeting;
+  return std::optional<Greeting>(greeting);
 }
 
 Status AgentDriver::Said(WorkerIncarnation process, local::FrameKind kind,

@@ -73,7 +73,7 @@ class AgentDriver final : private WorkerLink::Owner {
   void WatchOwner(WorkerEntry& entry);
   void CheckDeadline(Instant now);
   StatusOr<std::optional<WorkerIncarnation>> Identify(pid_t pid) override;
-  Greeting Greet(WorkerIncarnation process, pid_t pid) override;
+  StatusOr<std::optional<Greeting>> Greet(WorkerIncarnation process, pid_t pid) override;
   Status Said(WorkerIncarnation process, local::FrameKind kind,
               std::span<const std::byte> frame) override;
 

@@ -8,15 +8,12 @@ namespace elastic::internal {
 
 // Limits of the agent and its guardian; those of the whole job are in rendezvous/base/limits.h.
 
-// Workers that a guardian keeps memory for: living ones, and dead ones whose committed state is
-// still served.
-inline constexpr int kGuardianWorkersMax = 4 * kSlotsPerHostMax;
+// Workers with living processes that a guardian looks after: one a slot, and some that the agent
+// has given up and that are being killed.
+inline constexpr int kGuardianWorkersMax = 2 * kSlotsPerHostMax;
 inline constexpr int kWorkerArgumentsMax = 8192;
 inline constexpr int kWorkerEnvironmentMax = 8192;
 inline constexpr int kAncestorsMax = 256;  // between a connecting process and its slot's
-// When the trainer inside a wrapper (a shell, `conda run`) has died, the wrapper has this long to
-// end by itself and tell the exit code.
-inline constexpr Duration kWrapperGrace = std::chrono::milliseconds(300);
 inline constexpr Duration kGuardianBeatInterval = std::chrono::milliseconds(100);
 
 inline constexpr int kFutexWordsMax = 127;          // futex_waitv takes 128, one is our own

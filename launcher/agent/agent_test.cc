@@ -1,16 +1,24 @@
 // The agent's driver with a real guardian and real processes; the test plays the server.
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstring>
+#include <future>
 #include <map>
 #include <sstream>
 
+#include "launcher/agent/futex_watch.h"
 #include "launcher/agent/test_agent.h"
 
 namespace elastic::internal {
@@ -73,6 +81,57 @@ TEST_CASE("FramesSentBeforeTheExitAreReadBeforeTheExitIsReported") {
     REQUIRE(Of(report, kWorker[i])->finished.has_value());
     CHECK(Of(report, kWorker[i])->finished->step == 17);
   }
+}
+
+// An older container runtime's answer to a call that its filter does not know.
+void ForbidFutexWaitv() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex_waitv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    _exit(3);
+  }
+}
+
+TEST_CASE("FutexWatchUnderAFilterIsUnsupportedAndWhereItIsUsedAllTheSameSeesDeathsLater") {
+  REQUIRE(FutexWatch::Supported());
+  const pid_t child = fork();
+  if (child == 0) {
+    ForbidFutexWaitv();
+    if (FutexWatch::Supported()) {
+      _exit(4);
+    }
+    std::promise<OwnerEnd> ended;
+    FutexWatch watch([&ended](WorkerIncarnation, OwnerEnd how) { ended.set_value(how); });
+    uint32_t word = 4711;  // held by that thread
+    watch.Add(kWorker[0], &word);
+    std::atomic_ref<uint32_t>(word).fetch_or(FUTEX_OWNER_DIED);
+    std::future<OwnerEnd> end = ended.get_future();
+    _exit(end.wait_for(kPatience) == std::future_status::ready && end.get() == OwnerEnd::kDied ? 0
+                                                                                               : 5);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("WorkerThatShutsItsRuntimeDownIsLostAtOnceButTellsItsOwnExitCode") {
+  TestAgent agent({.command = Command("give-up")});
+  agent.Register();
+  agent.WantSlots({0, 1});
+  agent.Install(agent.WaitForReady(2));
+  const AgentReport lost =
+      agent.WaitFor([](const AgentReport& came) { return IsDead(came, kWorker[0]); });
+  CHECK(Of(lost, kWorker[0])->word.fenced);
+  const AgentReport reaped =
+      agent.WaitFor([](const AgentReport& came) { return Of(came, kWorker[0])->exit.has_value(); });
+  CHECK(Of(reaped, kWorker[0])->exit == ExitStatus{false, 7});
+  CHECK(Of(reaped, kWorker[0])->cause == DeathCause::kExited);
 }
 
 TEST_CASE("AccusationsAreReportedWithTheirGeneration") {

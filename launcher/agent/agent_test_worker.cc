@@ -32,7 +32,9 @@ struct Worker {
   int bell = -1;
   local::ControlPage* page = nullptr;
   void* state = nullptr;
+  pthread_t thread{};  // holds the owner mutex
   std::atomic<bool> locked{false};
+  std::atomic<bool> gives_up{false};
 };
 Worker self;
 
@@ -80,7 +82,6 @@ void Greet() {
   local::Hello hello{};
   hello.version_min = local::kVersionMin;
   hello.version_max = local::kVersionMax;
-  hello.pid = getpid();
   std::strncpy(hello.job_id, std::getenv("ELASTIC_JOB_ID"), sizeof hello.job_id - 1);
   Send(local::MakeFrame(FrameKind::kHello, hello));
   std::array<UniqueFd, 3> descriptors;
@@ -98,8 +99,7 @@ void Greet() {
   }
   self.state = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[1].get(), 0);
   self.bell = descriptors[2].Release();
-  Say("welcome " + ToString(local::FromWire(welcome->incarnation)) + " slot " +
-      std::to_string(welcome->slot));
+  Say("welcome " + ToString(local::FromWire(welcome->incarnation)));
 }
 
 void* HoldMutexAndBeat(void*) {
@@ -113,15 +113,16 @@ void* HoldMutexAndBeat(void*) {
   self.page->owner_ready = 1;
   self.locked = true;
   self.locked.notify_all();
-  for (;;) {
+  while (!self.gives_up) {
     self.page->beats.fetch_add(1);
     poll(nullptr, 0, 50);
   }
+  pthread_mutex_unlock(mutex);
+  return nullptr;
 }
 
 void DeclareReady() {
-  pthread_t thread;
-  pthread_create(&thread, nullptr, HoldMutexAndBeat, nullptr);
+  pthread_create(&self.thread, nullptr, HoldMutexAndBeat, nullptr);
   self.locked.wait(false);
   local::Ready ready{};
   ready.data = local::ToWire(Endpoint{"127.0.0.1", 1});
@@ -182,6 +183,13 @@ void Live(const std::string& mode) {
         if (mode == "finish") {
           Finish(roster->id);
           _exit(0);
+        }
+        if (mode == "give-up") {  // as the runtime does, but without a frame
+          self.gives_up = true;
+          pthread_join(self.thread, nullptr);
+          close(self.socket);
+          poll(nullptr, 0, static_cast<int>(ToMilliseconds(2 * kDyingGrace)));
+          std::exit(7);
         }
         if (mode == "accuse") {
           Accuse(*roster);

@@ -1,20 +1,17 @@
 #include "launcher/agent/control_words.h"
 
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 
 namespace elastic::internal {
 
 namespace {
 
-// A worker that publishes faster than it can be read is caught between two slots; what it then
-// gets is the newest complete one of the tries.
+// A worker that publishes faster than it can be read may be caught between two slots each time.
+// What is read then may be torn; whoever fetches that copy finds that its digest does not match.
 constexpr int kHeldTriesMax = 16;
 
 local::IdentitySlot& SlotOf(local::ControlPage& page, GenerationNumber number) {
@@ -126,17 +123,11 @@ void PageView::Reset(CommitWord from, CommitWord to, const GenerationId& generat
   }
 }
 
-void PageView::StampDeath(Instant seen) {
-  page_->stamps.death_seen.store(ToNanoseconds(seen), std::memory_order_relaxed);
-}
-
 void PageView::StampDeadline(Instant kill_at) {
   page_->kill_at_ns.store(ToNanoseconds(kill_at), std::memory_order_release);
 }
 
 void PageView::Ring() {
-  page_->bell.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, &page_->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   const uint64_t one = 1;
   // EAGAIN: the counter is full, so the bell is readable anyway.
   [[maybe_unused]] const ssize_t written = write(bell_fd_, &one, sizeof one);

@@ -21,7 +21,7 @@ struct HeldPlace {
 class PageView {
  public:
   // Maps the page. `bell` is the worker's eventfd; both stay the caller's and outlive this.
-  // Errors: of mmap; INVALID_ARGUMENT for a descriptor that is no control page.
+  // Errors: of fstat and mmap; INVALID_ARGUMENT for a descriptor with fewer bytes than a page.
   static StatusOr<std::unique_ptr<PageView>> Map(int page_fd, int bell_fd);
   ~PageView();
   PageView(const PageView&) = delete;
@@ -39,7 +39,6 @@ class PageView {
   void Fence(GenerationNumber expected, Instant now);
   // Identity first, then the word, then the bell (P5).
   void Reset(CommitWord from, CommitWord to, const GenerationId& generation);
-  void StampDeath(Instant seen);
   void StampDeadline(Instant kill_at);
 
  private:

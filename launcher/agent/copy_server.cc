@@ -148,7 +148,7 @@ StateSource::Answer CopyServer::Offer(const GenerationId& generation, WorkerInca
 }
 
 // Whose transfer ended is not told, only for which asker: the mappings of a generation are let go
-// one by one as its transfers end, the last one with the last.
+// together when the last of its transfers has ended.
 void CopyServer::Done(const GenerationId& generation, WorkerIncarnation) {
   const auto [first, last] = in_use_.equal_range(generation);
   if (std::distance(first, last) == ++ended_[generation]) {

@@ -8,20 +8,21 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 #include "launcher/agent/agent_limits.h"
-#include "rendezvous/base/check.h"
-#include "rendezvous/base/real_clock.h"
+#include "rendezvous/base/log.h"
 #include "rendezvous/base/sched_slice.h"
 
 namespace elastic::internal {
 
 bool FutexWatch::Supported() {
-  // No words at all: EINVAL where the call exists.
-  return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) == 0 || errno != ENOSYS;
+  // No words at all: EINVAL where the call exists. Anything else is ENOSYS or a filter's answer, as
+  // EPERM in a container with an older seccomp profile.
+  return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) != 0 && errno == EINVAL;
 }
 
-FutexWatch::FutexWatch(Died died) : died_(std::move(died)), thread_([this] { Run(); }) {}
+FutexWatch::FutexWatch(Ended ended) : ended_(std::move(ended)), thread_([this] { Run(); }) {}
 
 FutexWatch::~FutexWatch() {
   {
@@ -68,28 +69,37 @@ void FutexWatch::Wake() {
 }
 
 void FutexWatch::Check(std::vector<std::pair<uint32_t*, uint32_t>>& waits) {
-  std::vector<WorkerIncarnation> dead;
+  std::vector<std::pair<WorkerIncarnation, OwnerEnd>> ends;
   {
     MutexLock lock(mutex_);
     std::erase_if(watched_, [&](const Watched& watched) {
       std::atomic_ref<uint32_t> word(*watched.word);
       // Without this bit the kernel marks the word but wakes nobody.
       const uint32_t value = word.fetch_or(FUTEX_WAITERS) | FUTEX_WAITERS;
-      if ((value & FUTEX_OWNER_DIED) != 0) {
-        dead.push_back(watched.incarnation);
-        return true;
+      const bool died = (value & FUTEX_OWNER_DIED) != 0;
+      const bool ended = died || (value & FUTEX_TID_MASK) == 0;
+      if (ended) {
+        ends.emplace_back(watched.incarnation, died ? OwnerEnd::kDied : OwnerEnd::kLeft);
+      } else {
+        waits.emplace_back(watched.word, value);
       }
-      if ((value & FUTEX_TID_MASK) == 0) {
-        return true;  // unlocked on purpose: an orderly leave (P13)
-      }
-      waits.emplace_back(watched.word, value);
-      return false;
+      return ended;
     });
   }
-  const Instant seen = dead.empty() ? Instant{} : Now();
-  for (WorkerIncarnation incarnation : dead) {
-    died_(incarnation, seen);
+  for (const auto& [incarnation, how] : ends) {
+    ended_(incarnation, how);
   }
+}
+
+// No memory for the wait, or a call that is forbidden after all: then the words are looked at as
+// often as workers beat.
+void FutexWatch::WaitWithout(uint32_t changes, int error_number) {
+  if (!std::exchange(told_failure_, true)) {
+    LogWarning("futex_waitv: ", std::strerror(error_number), "; deaths are seen up to ",
+               FormatDuration(kWorkerBeatInterval), " later");
+  }
+  const timespec limit{0, kWorkerBeatInterval.count()};
+  syscall(SYS_futex, &changes_, FUTEX_WAIT_PRIVATE, changes, &limit, nullptr, 0);
 }
 
 void FutexWatch::Run() {
@@ -118,7 +128,9 @@ void FutexWatch::Run() {
     }
     // Any return, EAGAIN for a word that has changed already included, means: look again.
     const long woken = syscall(SYS_futex_waitv, vector.data(), vector.size(), 0, nullptr, 0);
-    ELASTIC_CHECK(woken >= 0 || errno == EAGAIN || errno == EINTR);
+    if (woken < 0 && errno != EAGAIN && errno != EINTR) {
+      WaitWithout(changes, errno);
+    }
   }
 }
 

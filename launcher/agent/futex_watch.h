@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -8,9 +9,11 @@
 
 #include "rendezvous/base/ids.h"
 #include "rendezvous/base/mutex.h"
-#include "rendezvous/base/time.h"
 
 namespace elastic::internal {
+
+// How the owner of a mutex let go of it: by the end of its thread, or on purpose.
+enum class OwnerEnd : uint8_t { kDied, kLeft };
 
 // Hears of deaths by robust futex: a thread that waits on the owner mutexes of many workers. The
 // kernel marks such a word and wakes one waiter while the owner's memory is still being torn down,
@@ -21,14 +24,14 @@ class FutexWatch {
  public:
   // Called from the watch's thread, at most once per incarnation; it must return quickly. A call
   // that was under way may still come after Remove.
-  using Died = std::function<void(WorkerIncarnation, Instant seen)>;
-  explicit FutexWatch(Died died);
+  using Ended = std::function<void(WorkerIncarnation, OwnerEnd)>;
+  explicit FutexWatch(Ended ended);
   ~FutexWatch();
   FutexWatch(const FutexWatch&) = delete;
   FutexWatch& operator=(const FutexWatch&) = delete;
 
-  // False where the kernel has no futex_waitv: deaths are then seen by exits only, which are later
-  // by what the tearing down of the memory takes.
+  // False where the kernel has no futex_waitv or does not allow it: deaths are then seen by exits
+  // only, which are later by what the tearing down of the memory takes.
   static bool Supported();
 
   // False when kFutexWordsMax words are watched. `word` must stay mapped until Remove has returned.
@@ -43,13 +46,15 @@ class FutexWatch {
   };
 
   void Run();
-  // Reports and drops the words whose owner died or left; tells the values to wait for.
+  // Reports and drops the words whose owner has ended; tells the values to wait for.
   void Check(std::vector<std::pair<uint32_t*, uint32_t>>& waits);
+  void WaitWithout(uint32_t changes, int error_number);
   void Wake();
 
-  const Died died_;
+  const Ended ended_;
   // Grows when the list has changed; the thread waits on it together with the workers' words.
   std::atomic<uint32_t> changes_{0};
+  bool told_failure_ = false;  // of the thread alone
   // The value of changes_ whose list the thread has taken over.
   std::atomic<uint32_t> taken_{0};
 

@@ -27,8 +27,9 @@ namespace elastic::internal {
 
 namespace {
 
-// One life of the guardian. Everything that it will report is kept in the table's flags, so a full
-// socket delays an event but never loses one.
+// One life of the guardian. What it will report of a worker is kept in the table's flags, so a full
+// socket delays an event but loses none. Only that the table is full is said at once or never: an
+// agent that reaches that has far more unread.
 class Guardian {
  public:
   explicit Guardian(const GuardianOptions& options);
@@ -41,6 +42,8 @@ class Guardian {
   void Reap();
   void CheckDeadline(Instant now);
   void BeginKilling(GuardianWorker& worker, Instant now);
+  // The guardian's children that are no workers, for the calls of SignalTree that follow.
+  void FindOrphans();
   // Signals all processes of the worker; the number of those alive.
   int SignalTree(const GuardianWorker& worker, int signal);
   bool Owns(const GuardianWorker& worker, const FoundProcess& orphan) const;
@@ -56,6 +59,8 @@ class Guardian {
   UniqueFd child_signals_;
   rlimit files_{};
   std::array<GuardianWorker, kGuardianWorkersMax> workers_;
+  ProcessList orphans_;
+  bool any_worker_ = false;  // lives, seen together with the orphans
   ProcessList scratch_;
   bool agent_gone_ = false;
   bool socket_full_ = false;
@@ -117,13 +122,10 @@ void Guardian::ReadCommands() {
           if (command.signal == SIGKILL) {
             BeginKilling(*worker, Now());
           } else {
+            worker->asked_to_end = true;
+            FindOrphans();
             SignalTree(*worker, command.signal);
           }
-        }
-        break;
-      case GuardianCommandKind::kDrop:
-        if (worker != nullptr && worker->exit_reported) {
-          *worker = GuardianWorker{};
         }
         break;
     }
@@ -141,7 +143,6 @@ void Guardian::Spawn(const GuardianCommand& command, UniqueFd text) {
   }
   place->used = true;
   place->incarnation = command.incarnation;
-  place->slot = command.slot;
   StartWorker(*place, command, std::move(text), files_);
 }
 
@@ -172,7 +173,9 @@ void Guardian::Reap() {
       if (worker.used && worker.pid == pid && !worker.reaped) {
         worker.reaped = true;
         worker.wait_status = status;
-        BeginKilling(worker, Now());  // what it started must not outlive it
+        if (!worker.asked_to_end) {
+          BeginKilling(worker, Now());  // what it started must not outlive it
+        }
         break;
       }
     }
@@ -206,14 +209,25 @@ void Guardian::BeginKilling(GuardianWorker& worker, Instant now) {
   }
 }
 
-bool Guardian::Owns(const GuardianWorker& worker, const FoundProcess& orphan) const {
-  bool any_alive = false;
-  for (const GuardianWorker& other : workers_) {
-    any_alive = any_alive || (other.used && other.pid != 0 && !other.reaped);
-    if (other.used && other.pid == orphan.pid && !other.reaped) {
-      return false;  // no orphan, a worker
+void Guardian::FindOrphans() {
+  scratch_.Clear();
+  scratch_.AddChildrenOf(getpid());
+  const auto lives = [](const GuardianWorker& worker) {
+    return worker.used && worker.pid != 0 && !worker.reaped;
+  };
+  any_worker_ = std::ranges::any_of(workers_, lives);
+  orphans_.Clear();
+  for (int i = 0; i < scratch_.size(); ++i) {
+    const FoundProcess& child = scratch_[i];
+    if (std::ranges::none_of(workers_, [&](const GuardianWorker& worker) {
+          return lives(worker) && worker.pid == child.pid;
+        })) {
+      orphans_.Add(child);
     }
   }
+}
+
+bool Guardian::Owns(const GuardianWorker& worker, const FoundProcess& orphan) const {
   const std::optional<ProcessStat> stat = ReadProcessStat(orphan.pid);
   if (!stat || stat->state == 'Z') {
     return false;
@@ -223,26 +237,24 @@ bool Guardian::Owns(const GuardianWorker& worker, const FoundProcess& orphan) co
                 static_cast<int>(options_.job_id.size()), options_.job_id.data(),
                 worker.incarnation.agent, worker.incarnation.counter);
   // An orphan that nobody can be blamed for goes with the last worker.
-  return stat->group == worker.pid || HasEnvironment(orphan.pid, mark) || !any_alive;
+  return stat->group == worker.pid || HasEnvironment(orphan.pid, mark) || !any_worker_;
 }
 
 int Guardian::SignalTree(const GuardianWorker& worker, int signal) {
-  const pid_t self = getpid();
   scratch_.Clear();
-  scratch_.AddChildrenOf(self);
-  const int children = scratch_.size();
-  const int first = children;
   if (!worker.reaped) {
-    scratch_.Add({worker.pid, self});
+    scratch_.Add({worker.pid, getpid()});
   }
-  for (int i = 0; i < children; ++i) {
-    if (Owns(worker, scratch_[i])) {
-      scratch_.Add(scratch_[i]);
+  for (int i = 0; i < orphans_.size(); ++i) {
+    if (Owns(worker, orphans_[i])) {
+      scratch_.Add(orphans_[i]);
     }
   }
-  scratch_.AddDescendants(first);
+  scratch_.AddDescendants(0);
+  // Children before their parents: a parent that ends at once, as a shell by SIGTERM, would take
+  // its children out of reach, and only SIGKILL is repeated.
   int alive = 0;
-  for (int i = first; i < scratch_.size(); ++i) {
+  for (int i = scratch_.size(); i-- > 0;) {
     alive += SignalFound(scratch_[i], signal) ? 1 : 0;
   }
   return alive;
@@ -250,8 +262,19 @@ int Guardian::SignalTree(const GuardianWorker& worker, int signal) {
 
 void Guardian::KillingRound(Instant now) {
   any_killing_ = false;
+  if (std::ranges::none_of(workers_, [](const GuardianWorker& worker) {
+        return worker.used && !worker.gone && (worker.killing || worker.reaped);
+      })) {
+    return;
+  }
+  FindOrphans();
   for (GuardianWorker& worker : workers_) {
-    if (!worker.used || !worker.killing || worker.gone) {
+    if (!worker.used || worker.gone) {
+      continue;
+    }
+    if (!worker.killing) {
+      // The end of a descendant wakes this loop: it is a child by then.
+      worker.gone = worker.reaped && SignalTree(worker, 0) == 0;
       continue;
     }
     const int alive = SignalTree(worker, SIGKILL);
@@ -313,8 +336,8 @@ void Guardian::SendEvents() {
       worker.output.Reset();
       worker.errors.Reset();
     }
-    if (worker.start_reported && worker.gone && !worker.exit_reported) {
-      worker.exit_reported = SendEvent(worker, GuardianEventKind::kExited);
+    if (worker.start_reported && worker.gone && SendEvent(worker, GuardianEventKind::kExited)) {
+      worker = GuardianWorker{};
     }
   }
 }

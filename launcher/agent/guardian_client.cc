@@ -31,13 +31,11 @@ std::string SpawnMessage(const GuardianEvent& event) {
       return event.error_number == ENOENT
                  ? "the command was not found: check its spelling, or give its full path"
                  : "the command cannot be executed: " + reason;
-    case SpawnStep::kDirectory: return "the working directory cannot be entered: " + reason;
     case SpawnStep::kText:
       return StrCat("the command line or environment is too long (at most ", kWorkerArgumentsMax,
                     " arguments and ", kWorkerEnvironmentMax, " variables): ", reason);
     case SpawnStep::kTable:
-      return StrCat("this host keeps ", kGuardianWorkersMax,
-                    " worker incarnations already and waits until the server lets some go");
+      return StrCat("processes of ", kGuardianWorkersMax, " workers live on this host already");
     case SpawnStep::kMemory:
       return "no memory or descriptors for the worker (ulimit -n): " + reason;
     case SpawnStep::kFork: return "no new process could be made (ulimit -u): " + reason;
@@ -50,7 +48,7 @@ bool Hopeless(const GuardianEvent& event) {
   if (event.step == SpawnStep::kText) {
     return true;
   }
-  if (event.step != SpawnStep::kExec && event.step != SpawnStep::kDirectory) {
+  if (event.step != SpawnStep::kExec) {
     return false;
   }
   // Everything but a lack of resources or a file that is being written.
@@ -91,8 +89,6 @@ StatusOr<std::unique_ptr<GuardianClient>> GuardianClient::Fork(const std::string
     return ErrnoError(errno, "mmap of the guardian's page");
   }
   client->page_ = new (memory) local::GuardianPage{};
-  client->page_->magic = local::kControlPageMagic;
-  client->page_->version = local::kControlPageVersion;
   client->page_->guardian_beat_ns = ToNanoseconds(Now());
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -149,8 +145,6 @@ Status GuardianClient::Spawn(const SpawnRequest& request) {
       text.append(item.c_str(), std::strlen(item.c_str()) + 1);  // a NUL inside ends the string
     }
   }
-  text.append(request.working_directory.c_str(),
-              std::strlen(request.working_directory.c_str()) + 1);
   const UniqueFd memory(memfd_create("elastic-command", MFD_CLOEXEC));
   if (!memory.valid()) {
     return ErrnoError(errno, "memfd_create of a command");
@@ -162,18 +156,14 @@ Status GuardianClient::Spawn(const SpawnRequest& request) {
     }
     written += static_cast<size_t>(bytes);
   }
-  return Send({GuardianCommandKind::kSpawn, local::ToWire(request.incarnation), request.slot, 0,
+  return Send({GuardianCommandKind::kSpawn, local::ToWire(request.incarnation), 0,
                static_cast<uint32_t>(request.command.size()),
                static_cast<uint32_t>(request.environment.size()), text.size()},
               memory.get());
 }
 
 Status GuardianClient::Kill(WorkerIncarnation incarnation, int signal) {
-  return Send({GuardianCommandKind::kKill, local::ToWire(incarnation), 0, signal, 0, 0, 0}, -1);
-}
-
-Status GuardianClient::Drop(WorkerIncarnation incarnation) {
-  return Send({GuardianCommandKind::kDrop, local::ToWire(incarnation), 0, 0, 0, 0, 0}, -1);
+  return Send({GuardianCommandKind::kKill, local::ToWire(incarnation), signal, 0, 0, 0}, -1);
 }
 
 StatusOr<std::optional<GuardianNews>> GuardianClient::Receive() {

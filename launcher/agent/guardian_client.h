@@ -16,10 +16,8 @@ namespace elastic::internal {
 
 struct SpawnRequest {
   WorkerIncarnation incarnation;
-  int32_t slot = 0;
   std::vector<std::string> command;
   std::vector<std::string> environment;  // NAME=value, all that the program gets
-  std::string working_directory;         // empty: the guardian's
 };
 
 // What the guardian gives out with a new worker.
@@ -54,7 +52,6 @@ class GuardianClient {
   // Errors: UNAVAILABLE when the guardian is gone or does not read (P23: then kill all and end).
   Status Spawn(const SpawnRequest& request);
   Status Kill(WorkerIncarnation incarnation, int signal);
-  Status Drop(WorkerIncarnation incarnation);
   // nullopt: no news at present. Errors: UNAVAILABLE when the guardian is gone.
   StatusOr<std::optional<GuardianNews>> Receive();
 

@@ -10,19 +10,18 @@ namespace elastic::internal {
 // forked from one process, so there is no version; descriptors travel by SCM_RIGHTS.
 
 enum class GuardianCommandKind : uint32_t {
-  // Descriptor: a memfd with `arguments`, then `environment` strings, then the working directory
-  // (may be empty), each NUL-terminated. `text_bytes` in all.
+  // Descriptor: a memfd with `arguments`, then `environment` strings, each NUL-terminated.
+  // `text_bytes` in all.
   kSpawn = 1,
   // `signal` to the worker and all its descendants. SIGKILL is repeated until none is left; then
-  // the guardian reports kExited.
+  // the guardian reports kExited. Descendants that outlive the worker are killed, but for those of
+  // one that got another signal: a shell ends by SIGTERM at once, while what it runs still saves.
   kKill = 2,
-  kDrop = 3,  // the incarnation is over: let its memory go
 };
 
 struct GuardianCommand {
   GuardianCommandKind kind;
   local::WireIncarnation incarnation;
-  int32_t slot;
   int32_t signal;
   uint32_t arguments;
   uint32_t environment;
@@ -34,7 +33,7 @@ enum class GuardianEventKind : uint32_t {
   kSpawned = 1,
   kSpawnFailed = 2,  // `step` and `error_number` say why; the incarnation is over
   // The process has ended and none of its descendants is left (but `left_behind`, which cannot be
-  // killed).
+  // killed). The guardian has forgotten it.
   kExited = 3,
 };
 inline constexpr int kSpawnedDescriptors = 5;
@@ -46,12 +45,11 @@ inline constexpr char kWorkerVariable[] = "ELASTIC_WORKER";
 // What failed in starting a worker.
 enum class SpawnStep : int32_t {
   kNone = 0,
-  kTable = 1,   // kGuardianWorkersMax incarnations are kept
+  kTable = 1,   // processes of kGuardianWorkersMax workers live
   kText = 2,    // too many arguments or environment variables
   kMemory = 3,  // memfd, eventfd or pipes
   kFork = 4,
-  kDirectory = 5,  // chdir to the working directory
-  kExec = 6,
+  kExec = 5,
 };
 
 struct GuardianEvent {

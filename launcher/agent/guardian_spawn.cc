@@ -25,7 +25,6 @@ namespace {
 struct Strings {
   char* arguments[kWorkerArgumentsMax + 1];
   char* environment[kWorkerEnvironmentMax + 1];
-  char* directory;
 };
 Strings strings;
 
@@ -36,7 +35,7 @@ bool Split(char* text, const GuardianCommand& command) {
   }
   char* at = text;
   char* const end = text + command.text_bytes;
-  const uint32_t total = command.arguments + command.environment + 1;
+  const uint32_t total = command.arguments + command.environment;
   for (uint32_t i = 0; i < total; ++i) {
     char* const nul = static_cast<char*>(std::memchr(at, '\0', static_cast<size_t>(end - at)));
     if (nul == nullptr) {
@@ -44,10 +43,8 @@ bool Split(char* text, const GuardianCommand& command) {
     }
     if (i < command.arguments) {
       strings.arguments[i] = at;
-    } else if (i < command.arguments + command.environment) {
-      strings.environment[i - command.arguments] = at;
     } else {
-      strings.directory = at;
+      strings.environment[i - command.arguments] = at;
     }
     at = nul + 1;
   }
@@ -69,8 +66,6 @@ bool MakePage(GuardianWorker& worker) {
   auto* page = new (memory) local::ControlPage{};
   page->magic = local::kControlPageMagic;
   page->version = local::kControlPageVersion;
-  page->bytes = local::kControlPageBytes;
-  page->slot = static_cast<uint32_t>(worker.slot);
   munmap(memory, local::kControlPageBytes);
   // A worker that shrank its page would make the agent's next look a SIGBUS.
   return fcntl(worker.page.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
@@ -123,9 +118,6 @@ struct ChildSetup {
     FailChild(setup.exec_result, SpawnStep::kMemory);
   }
   syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
-  if (strings.directory[0] != '\0' && chdir(strings.directory) != 0) {
-    FailChild(setup.exec_result, SpawnStep::kDirectory);
-  }
   environ = strings.environment;
   execvp(strings.arguments[0], strings.arguments);
   FailChild(setup.exec_result, SpawnStep::kExec);

@@ -12,7 +12,6 @@ namespace elastic::internal {
 struct GuardianWorker {
   bool used = false;
   local::WireIncarnation incarnation{};
-  int32_t slot = 0;
   pid_t pid = 0;  // 0: never forked
 
   // Given to the agent with kSpawned, which keeps what must outlive the worker. The last one to
@@ -31,13 +30,14 @@ struct GuardianWorker {
 
   bool reaped = false;
   int32_t wait_status = 0;
+  // Signalled softly: what it started may outlive it, until it is to be killed.
+  bool asked_to_end = false;
   bool killing = false;  // until no process of it is left
   Instant kill_began{};
   bool gone = false;  // killing is over
   int32_t left_behind = 0;
 
   bool start_reported = false;  // kSpawned was sent
-  bool exit_reported = false;
 
   bool starting() const { return exec_result.valid(); }
   bool failed() const { return failed_step != SpawnStep::kNone; }

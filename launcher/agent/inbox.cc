@@ -14,7 +14,7 @@ void Inbox::Post(InboxMessage message) {
   {
     MutexLock lock(mutex_);
     const bool replaces = !messages_.empty() && messages_.back().index() == message.index() &&
-                          !std::holds_alternative<OwnerDeathSeen>(message);
+                          !std::holds_alternative<OwnerEnded>(message);
     if (replaces) {
       messages_.back() = std::move(message);
     } else {
@@ -34,7 +34,7 @@ std::vector<InboxMessage> Inbox::Take() {
     messages.swap(messages_);
   }
   std::stable_partition(messages.begin(), messages.end(), [](const InboxMessage& message) {
-    return std::holds_alternative<OwnerDeathSeen>(message);
+    return std::holds_alternative<OwnerEnded>(message);
   });
   return messages;
 }

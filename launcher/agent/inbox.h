@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "launcher/agent/futex_watch.h"
 #include "rendezvous/base/mutex.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/base/status.h"
@@ -25,12 +26,11 @@ struct LinkLost {
 struct LinkRefused {
   Status reason;
 };
-struct OwnerDeathSeen {
+struct OwnerEnded {
   WorkerIncarnation incarnation;
-  Instant seen;
+  OwnerEnd how;
 };
-using InboxMessage =
-    std::variant<LinkRegistered, LinkDirective, LinkLost, LinkRefused, OwnerDeathSeen>;
+using InboxMessage = std::variant<LinkRegistered, LinkDirective, LinkLost, LinkRefused, OwnerEnded>;
 
 // A queue with an eventfd. It stays short without ever refusing: deaths are bounded by the workers,
 // and a directive is a whole state, so that the newest replaces one that has not been taken yet.

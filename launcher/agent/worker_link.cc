@@ -93,8 +93,16 @@ void WorkerLink::Accept() {
   for (;;) {
     UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) {
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        if (!std::exchange(told_failure_, true)) {
+          LogError("no connection of a worker can be accepted at present: ", std::strerror(errno),
+                   " (ulimit -n)");
+        }
+        WatchListener(false);  // it stays readable
+      }
       return;
     }
+    told_failure_ = false;
     ucred peer{};
     socklen_t size = sizeof peer;
     const bool known = getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
@@ -112,6 +120,20 @@ void WorkerLink::Accept() {
     Connection& connection = connections_[event.data.fd];
     connection.pid = peer.pid;
     connection.fd = std::move(fd);
+  }
+}
+
+void WorkerLink::WatchListener(bool watch) {
+  epoll_event event{};
+  event.events = watch ? EPOLLIN : 0u;
+  event.data.fd = listener_.get();
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
+  accepting_ = watch;
+}
+
+void WorkerLink::RetryAccept() {
+  if (!accepting_) {
+    WatchListener(true);
   }
 }
 
@@ -179,24 +201,31 @@ Status WorkerLink::HandleHello(Connection& connection, std::span<const std::byte
 }
 
 Status WorkerLink::TryIdentify(Connection& connection) {
-  ASSIGN_OR_RETURN(const std::optional<WorkerIncarnation> who, owner_.Identify(connection.pid));
-  if (!who) {
+  if (!connection.claim) {
+    ASSIGN_OR_RETURN(connection.claim, owner_.Identify(connection.pid));
+  }
+  if (!connection.claim) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::optional<Owner::Greeting> greeting,
+                   owner_.Greet(*connection.claim, connection.pid));
+  if (!greeting) {
     return OkStatus();
   }
   connection.hello_waits = false;
-  connection.who = who;
-  const Owner::Greeting greeting = owner_.Greet(*who, connection.pid);
-  const local::Frame frame = local::MakeFrame(FrameKind::kWelcome, greeting.welcome);
-  const int descriptors[] = {greeting.page, greeting.state, greeting.bell};
+  connection.who = connection.claim;
+  const local::Frame frame = local::MakeFrame(FrameKind::kWelcome, greeting->welcome);
+  const int descriptors[] = {greeting->page, greeting->state, greeting->bell};
   if (SendWithDescriptors(connection.fd.get(), frame.data(), frame.size(), descriptors) < 0) {
     connection.closing = true;  // gone again
   }
   return OkStatus();
 }
 
-void WorkerLink::RetryUnknown() {
+void WorkerLink::SpawnEnded(WorkerIncarnation incarnation) {
   for (auto& [fd, connection] : connections_) {
-    if (connection.hello_waits && !connection.closing) {
+    const bool concerned = !connection.claim || connection.claim == incarnation;
+    if (connection.hello_waits && concerned && !connection.closing) {
       const Status status = TryIdentify(connection);
       if (!status.ok()) {
         Refuse(connection, status);

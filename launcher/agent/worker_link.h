@@ -23,14 +23,15 @@ class WorkerLink {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // The worker that this process belongs to. nullopt: not known yet, a spawn is under way; ask
-    // again at RetryUnknown. Errors: FAILED_PRECONDITION with what to tell the process.
+    // The worker that this process belongs to. nullopt: not known yet, a spawn is under way; asked
+    // again at each SpawnEnded. Errors: FAILED_PRECONDITION with what to tell the process.
     virtual StatusOr<std::optional<WorkerIncarnation>> Identify(pid_t pid) = 0;
     struct Greeting {
       local::Welcome welcome{};
       int page = -1, state = -1, bell = -1;  // stay the owner's
     };
-    virtual Greeting Greet(WorkerIncarnation incarnation, pid_t pid) = 0;
+    // nullopt: its spawn is under way; asked again at its SpawnEnded. Errors: as above.
+    virtual StatusOr<std::optional<Greeting>> Greet(WorkerIncarnation incarnation, pid_t pid) = 0;
     // A checked frame of an identified worker, HELLO excepted. Errors: the frame is refused.
     virtual Status Said(WorkerIncarnation incarnation, local::FrameKind kind,
                         std::span<const std::byte> frame) = 0;
@@ -44,8 +45,10 @@ class WorkerLink {
 
   int fd() const { return epoll_.get(); }  // readable: Progress
   void Progress();
-  // The owner may know more processes now.
-  void RetryUnknown();
+  // The owner knows more of this worker now.
+  void SpawnEnded(WorkerIncarnation incarnation);
+  // Accepting had failed, with no descriptors left for instance, and may go now.
+  void RetryAccept();
   // Reads what the worker has sent, to the end if it has closed (P30).
   void Drain(WorkerIncarnation incarnation);
   void Send(WorkerIncarnation incarnation, local::Frame frame);
@@ -57,7 +60,8 @@ class WorkerLink {
     UniqueFd fd;
     pid_t pid = 0;
     std::optional<WorkerIncarnation> who;
-    bool hello_waits = false;  // said HELLO, not identified yet
+    bool hello_waits = false;                // said HELLO, no WELCOME yet
+    std::optional<WorkerIncarnation> claim;  // identified, to be greeted when its spawn is done
     std::deque<local::Frame> outbox;
     bool closing = false;
   };
@@ -65,6 +69,7 @@ class WorkerLink {
 
   WorkerLink(std::string job_id, Owner& owner) : job_id_(std::move(job_id)), owner_(owner) {}
   void Accept();
+  void WatchListener(bool watch);
   // False when nothing more can be read at present.
   bool ReadFrame(Connection& connection);
   Status HandleFrame(Connection& connection, std::span<const std::byte> frame);
@@ -80,6 +85,8 @@ class WorkerLink {
   Owner& owner_;
   UniqueFd listener_;
   UniqueFd epoll_;
+  bool accepting_ = true;      // else the listener is not watched
+  bool told_failure_ = false;  // of accepting, since the last success
   Connections connections_;
 };
 

@@ -1,11 +1,28 @@
 #include "launcher/agent/worker_table.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include "launcher/agent/agent_limits.h"
 #include "launcher/base/process_tree.h"
 
 namespace elastic::internal {
+
+namespace {
+
+// The value of kWorkerVariable that the process was started with; empty if it has none.
+std::string ReadMark(pid_t pid) {
+  const std::string name = StrCat(kWorkerVariable, "=");
+  std::ifstream file(StrCat("/proc/", pid, "/environ"));
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    if (variable.starts_with(name)) {
+      return variable.substr(name.size());
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 WorkerEntry& WorkerTable::Add(WorkerIncarnation process, int32_t slot) {
   WorkerEntry& entry = entries_[process];
@@ -23,11 +40,20 @@ std::string WorkerTable::MarkOf(WorkerIncarnation process) const {
   return StrCat(job_id_, '/', process.agent.value, '.', process.counter);
 }
 
-const WorkerEntry* WorkerTable::OwnerOfOrphan(pid_t pid, pid_t group) const {
+const WorkerEntry* WorkerTable::FindMark(std::string_view mark) const {
+  const auto found = std::ranges::find_if(
+      entries_, [&](const auto& entry) { return MarkOf(entry.first) == mark; });
+  return found == entries_.end() || found->second.exited ? nullptr : &found->second;
+}
+
+// Its environment is read once, not once for each worker: when many start at a time, each of them
+// comes here.
+const WorkerEntry* WorkerTable::OwnerOfChild(pid_t pid, pid_t group) const {
+  if (const WorkerEntry* const entry = FindMark(ReadMark(pid))) {
+    return entry;
+  }
   for (const auto& [process, entry] : entries_) {
-    if (entry.pid != 0 && !entry.exited &&
-        (entry.pid == group ||
-         HasEnvironment(pid, StrCat(kWorkerVariable, '=', MarkOf(process))))) {
+    if (entry.pid == group && !entry.exited) {
       return &entry;
     }
   }
@@ -46,7 +72,7 @@ const WorkerEntry* WorkerTable::OwnerOf(pid_t pid) const {
       return nullptr;
     }
     if (stat->parent == guardian_) {
-      return OwnerOfOrphan(pid, stat->group);
+      return OwnerOfChild(pid, stat->group);
     }
     pid = stat->parent;
   }
@@ -61,15 +87,14 @@ StatusOr<std::optional<WorkerIncarnation>> WorkerTable::Identify(pid_t pid) cons
     if (spawning) {
       return std::optional<WorkerIncarnation>();  // it may be faster than the guardian's word
     }
+    if (!ReadProcessStat(pid)) {
+      return FailedPreconditionError(
+          StrCat("process ", pid, " has ended before the agent answered it"));
+    }
     return FailedPreconditionError(
         StrCat("process ", pid,
                " was not started by this agent: only the workers of the job may "
                "connect; unset ELASTIC_AGENT_SOCKET to run the program alone"));
-  }
-  if (owner->runtime_pid != 0) {
-    return FailedPreconditionError(StrCat("process ", owner->runtime_pid,
-                                          " has connected as the worker of slot ", owner->slot,
-                                          ": one process per slot may use the runtime"));
   }
   return std::optional<WorkerIncarnation>(owner->process);
 }

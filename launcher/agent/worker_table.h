@@ -19,11 +19,10 @@ struct WorkerEntry {
   int64_t pid = 0;  // of the slot's process; 0: not spawned yet
   WorkerDescriptors descriptors;
   std::unique_ptr<PageView> page;
-  pid_t runtime_pid = 0;  // connected; may be a descendant of the slot's process
-  bool watched = false;   // its owner mutex is known to the futex watch
-  bool owner_died = false;
+  pid_t runtime_pid = 0;    // connected; may be a descendant of the slot's process
+  bool watched = false;     // its owner mutex is known to the futex watch
+  bool owner_gone = false;  // seen by the futex watch
   bool exited = false;
-  std::optional<Instant> kill_at;             // a wrapper's, see kWrapperGrace
   uint64_t beats = 0;                         // at the last look
   std::map<GenerationNumber, int32_t> ranks;  // in rosters delivered, until one is entered
 };
@@ -38,16 +37,18 @@ class WorkerTable {
   void Remove(WorkerIncarnation process) { entries_.erase(process); }
   std::map<WorkerIncarnation, WorkerEntry>& entries() { return entries_; }
 
-  // The worker whose process is `pid` or an ancestor of it; an orphan is matched by its process
-  // group and environment as the guardian does. nullopt: unknown, but a spawn is under way.
-  // Errors: FAILED_PRECONDITION for a stranger, or a second process in the worker's place.
+  // The worker whose process is `pid` or an ancestor of it. A child of the guardian that is none of
+  // the known ones, an orphan or one whose spawn is under way, is matched by its environment and
+  // its process group as the guardian does. nullopt: unknown, but a spawn is under way.
+  // Errors: FAILED_PRECONDITION for a stranger, and for a process that has ended.
   StatusOr<std::optional<WorkerIncarnation>> Identify(pid_t pid) const;
   // Value of kWorkerVariable.
   std::string MarkOf(WorkerIncarnation process) const;
 
  private:
   const WorkerEntry* OwnerOf(pid_t pid) const;
-  const WorkerEntry* OwnerOfOrphan(pid_t pid, pid_t group) const;
+  const WorkerEntry* OwnerOfChild(pid_t pid, pid_t group) const;
+  const WorkerEntry* FindMark(std::string_view mark) const;
 
   const std::string job_id_;
   const pid_t guardian_;

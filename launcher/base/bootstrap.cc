@@ -20,7 +20,7 @@ StatusOr<Severity> SeverityOf(const std::string& name) {
   return *severity;
 }
 
-// Arguments, paths and variables are bytes, JSON's strings are UTF-8: every other byte than those
+// Arguments and paths are bytes, JSON's strings are UTF-8: every other byte than those
 // of ASCII travels as %XX, as in a URL, and so does the per cent sign itself.
 std::string Encode(const std::string& bytes) {
   constexpr char kDigits[] = "0123456789ABCDEF";
@@ -72,6 +72,10 @@ Status Check(const AgentBootstrap& bootstrap) {
   if (bootstrap.job_id.empty() || bootstrap.server.empty() || bootstrap.folder.empty()) {
     return InvalidArgumentError("bootstrap fields job_id, server and folder must not be empty");
   }
+  if (bootstrap.job_id.size() > kJobIdBytesMax) {
+    return InvalidArgumentError(StrCat("bootstrap field job_id has ", bootstrap.job_id.size(),
+                                       " bytes, at most ", kJobIdBytesMax, " are possible"));
+  }
   if (bootstrap.host.empty() || bootstrap.host.size() > kHostNameBytesMax) {
     return InvalidArgumentError(StrCat("bootstrap field host has ", bootstrap.host.size(),
                                        " bytes, want 1 to ", kHostNameBytesMax));
@@ -94,12 +98,9 @@ Status Check(const AgentBootstrap& bootstrap) {
 }  // namespace
 
 std::string AgentBootstrap::ToJson() const {
-  Json words = Json::array(), variables = Json::object();
+  Json words = Json::array();
   for (const std::string& word : command) {
     words.push_back(Encode(word));
-  }
-  for (const auto& [name, value] : environment) {
-    variables[Encode(name)] = Encode(value);
   }
   const Json json = {{"version", version},
                      {"job_id", Encode(job_id)},
@@ -110,8 +111,6 @@ std::string AgentBootstrap::ToJson() const {
                      {"server", Encode(server)},
                      {"folder", Encode(folder)},
                      {"command", std::move(words)},
-                     {"environment", std::move(variables)},
-                     {"working_directory", Encode(working_directory)},
                      {"grace_period_ns", grace_period.count()},
                      {"orphan_limit_ns", orphan_limit.count()},
                      {"log_level", SeverityName(log_level)}};
@@ -148,11 +147,6 @@ StatusOr<AgentBootstrap> AgentBootstrap::FromJson(std::string_view line) {
     for (const Json& word : json.at("command")) {
       ASSIGN_OR_RETURN(result.command.emplace_back(), Decode(word, "command"));
     }
-    for (const auto& [name, value] : json.at("environment").items()) {
-      ASSIGN_OR_RETURN(const std::string variable, Decode(name, "environment"));
-      ASSIGN_OR_RETURN(result.environment[variable], Decode(value, "environment"));
-    }
-    ASSIGN_OR_RETURN(result.working_directory, TextOf(json, "working_directory"));
     result.grace_period = Duration(json.at("grace_period_ns").get<int64_t>());
     result.orphan_limit = Duration(json.at("orphan_limit_ns").get<int64_t>());
     ASSIGN_OR_RETURN(result.log_level, SeverityOf(json.at("log_level").get<std::string>()));

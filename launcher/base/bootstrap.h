@@ -12,7 +12,7 @@
 namespace elastic::internal {
 
 inline constexpr int kBootstrapVersion = 1;
-// One line on standard input; the command and the environment additions are most of it.
+// One line on standard input; the command is most of it.
 inline constexpr size_t kBootstrapBytesMax = 4u << 20;
 
 // What the launcher tells an agent: one line of JSON on its standard input, which then stays open;
@@ -30,9 +30,7 @@ struct AgentBootstrap {
   // Mode 0700, made by the launcher; holds the sockets of the job on this host. The agent removes
   // what it put there, and everything when the launcher is gone.
   std::string folder;
-  std::vector<std::string> command;                // of the worker, not empty
-  std::map<std::string, std::string> environment;  // added to the agent's own for each worker
-  std::string working_directory;                   // empty: the agent's own
+  std::vector<std::string> command;  // of the worker, not empty
   Duration grace_period = kGracePeriodDefault;
   Duration orphan_limit = kOrphanLimitInProcess;
   Severity log_level = Severity::kWarning;

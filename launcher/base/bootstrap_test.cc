@@ -15,8 +15,6 @@ AgentBootstrap Example() {
   bootstrap.server = "unix:/tmp/x/rendezvous.sock";
   bootstrap.folder = "/tmp/x";
   bootstrap.command = {"python3", "train.py", "a \"quoted\"\nline"};
-  bootstrap.environment = {{"A", "1"}, {"B", ""}};
-  bootstrap.working_directory = "/tmp";
   bootstrap.grace_period = std::chrono::milliseconds(1500);
   bootstrap.log_level = Severity::kDebug;
   return bootstrap;
@@ -33,8 +31,6 @@ TEST_CASE("BootstrapSurvivesTheTripThroughOneLineOfJson") {
 TEST_CASE("BytesThatAreNoUtf8ArriveAsTheyWere") {
   AgentBootstrap bootstrap = Example();
   bootstrap.command = {"./train", "\xff\xfe\x80", "100%", "%41", "caf\xc3\xa9", "", "\x01\x7f"};
-  bootstrap.environment = {{"N\xe9", "\xe9%"}};
-  bootstrap.working_directory = "/tmp/\xe9";
   bootstrap.folder = "/tmp/\xe8";
   bootstrap.server = "unix:/tmp/\xe8/rendezvous.sock";
   const std::string line = bootstrap.ToJson();

@@ -9,6 +9,7 @@
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/report.h"
+#include "rendezvous/base/status.h"
 
 namespace elastic::internal {
 
@@ -75,7 +76,7 @@ struct Finished {
 };
 struct Leaving {
   WorkerIncarnation process;
-};  // orderly release: unlocked its mutex first
+};  // its runtime was shut down on purpose: the owner mutex was unlocked; may come twice
 struct PageRead {
   WorkerIncarnation process;
   PageReading reading;
@@ -96,6 +97,10 @@ struct BeatMissed {
 struct LauncherGone {
   std::string reason;
 };  // P21: bootstrap input closed
+struct Refused {
+  StatusCode code;  // kAborted: a newer agent of this host has registered (P2)
+  std::string message;
+};  // the server ended the stream for good
 struct CopiesServed {
   Endpoint endpoint;
 };  // copy server listens there
@@ -107,7 +112,7 @@ using AgentEvent =
                  agent_event::Entered, agent_event::Accused, agent_event::Finished,
                  agent_event::Leaving, agent_event::PageRead, agent_event::OwnerDied,
                  agent_event::Exited, agent_event::BeatMissed, agent_event::LauncherGone,
-                 agent_event::CopiesServed, agent_event::TimePassed>;
+                 agent_event::Refused, agent_event::CopiesServed, agent_event::TimePassed>;
 
 // ---- actions -----------------------------------------------------------------------------------
 namespace agent_action {

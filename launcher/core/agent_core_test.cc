@@ -38,7 +38,7 @@ TEST_CASE("A death fences the survivors before anything else, and is true when t
   host.Start();
   host.Install(First());
   CHECK(host.Feed(agent_event::OwnerDied{Worker(2), host.Read(2)}) ==
-        "fence 7.1; fence 7.2; kill 7.2 9; report");
+        "fence 7.1; fence 7.2; report");
   CHECK(host.Reported(1).word.fenced);
   CHECK(host.Reported(2).life == WorkerLife::kDead);
   CHECK(host.report.marks == std::vector<Mark>{{GenerationNumber{1}, Worker(2)}});

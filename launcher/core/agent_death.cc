@@ -27,8 +27,10 @@ void AgentCore::State::On(const agent_event::PageRead& event) {
   }
 }
 
-// From here on no generation that has it may commit, and it is killed.
-void AgentCore::State::Lose(AgentWorker& worker, DeathCause cause) {
+// From here on no generation that has it may commit, and the process may not live on. One that ends
+// by itself has time for it, since with a kill the user would lose the exit code and the last lines
+// of output. A stop has its own time, before which nothing is killed.
+void AgentCore::State::Lose(AgentWorker& worker, DeathCause cause, Duration time_to_exit) {
   if (worker.lost) {
     return;
   }
@@ -36,7 +38,12 @@ void AgentCore::State::Lose(AgentWorker& worker, DeathCause cause) {
   worker.cause = cause;
   lost.insert(worker.incarnation);
   dirty = true;
-  if (worker.spawned && !worker.reaped) {
+  if (!worker.spawned || worker.reaped || stop == StopMode::kGraceful) {
+    return;
+  }
+  if (time_to_exit > Duration{0}) {
+    worker.kill_at = now + time_to_exit;
+  } else {
     kills.push_back({worker.process, 9});
   }
 }
@@ -49,17 +56,38 @@ void AgentCore::State::On(const agent_event::OwnerDied& event) {
     return;
   }
   Read(*worker, event.reading);
-  worker->owner_died = true;
-  Lose(*worker, DeathCause::kOwnerDied);
+  worker->ownerless = true;
+  Lose(*worker, DeathCause::kOwnerDied, kDyingGrace);
 }
 
+// In order if it was told to leave, knows that the job is finished, or never joined. Else the
+// program gives up by its own will: a loss at once, but it exits by itself.
+void AgentCore::State::On(const agent_event::Leaving& event) {
+  AgentWorker* worker = Of(event.process);
+  if (worker == nullptr || worker->lost) {
+    return;
+  }
+  if (!worker->ready || worker->told_leave || worker->told_finish) {
+    worker->released = true;
+    return;
+  }
+  worker->ownerless = true;
+  Lose(*worker, DeathCause::kExited, settings.grace_period);
+}
+
+// For the word of one that was in a commit the survivors wait: it gets no time to exit.
 void AgentCore::State::ConfirmDeaths() {
   for (auto& [incarnation, worker] : workers) {
     const CommitWord& word = worker.word();
-    if (worker.owner_died && !worker.dead && !worker.awaiting_page &&
-        (word.generation.value == 0 || word.final_after_fence())) {
+    if (!worker.ownerless || worker.dead || worker.awaiting_page) {
+      continue;
+    }
+    if (word.generation.value == 0 || word.final_after_fence()) {
       worker.dead = true;
       dirty = true;
+    } else if (worker.kill_at.has_value()) {
+      worker.kill_at.reset();
+      kills.push_back({worker.process, 9});
     }
   }
 }
@@ -70,16 +98,15 @@ void AgentCore::State::On(const agent_event::Exited& event) {
     return;
   }
   Read(*worker, event.reading);
+  worker->ownerless = worker->reaped = true;
+  worker->kill_at.reset();
   Lose(*worker, worker->ready ? DeathCause::kExited : DeathCause::kNeverJoined);
+  worker->dead = true;
   const bool told = worker->told_leave || worker->told_finish;
   worker->released = event.status.ok() && (worker->released || told);
   worker->spawned = true;
-  worker->owner_died = worker->dead = worker->reaped = true;
   worker->exit = event.status;
   dirty = true;  // its successor waits until the server has heard of it
-  if (kills.empty()) {
-    kills.push_back({worker->process, 9});  // what it left behind dies with it
-  }
   DelaySlot(worker->slot, worker->progressed || worker->released);
 }
 
@@ -158,12 +185,6 @@ void AgentCore::State::On(const agent_event::Finished& event) {
   worker->finished_in = event.generation;
   worker->finished = event.state;
   dirty = true;
-}
-
-void AgentCore::State::On(const agent_event::Leaving& event) {
-  if (AgentWorker* worker = Of(event.process); worker != nullptr && !worker->lost) {
-    worker->released = true;
-  }
 }
 
 }  // namespace elastic::internal

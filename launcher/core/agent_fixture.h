@@ -118,6 +118,7 @@ class Fixture {
   std::map<std::pair<WorkerIncarnation, GenerationNumber>, GenerationId> identities;
   std::vector<int32_t> wanted;
   uint64_t sequence = 0;
+  int errors = 0;  // said
 
  private:
   template <class Add>
@@ -167,6 +168,9 @@ class Fixture {
     }
     if (const auto* end = std::get_if<EndAgent>(&action)) {
       return "end " + std::to_string(end->exit_code);
+    }
+    if (const auto* say = std::get_if<Say>(&action)) {
+      errors += say->severity == Severity::kError ? 1 : 0;
     }
     return "";  // Say and StampDeadline have their own checks
   }

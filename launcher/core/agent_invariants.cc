@@ -33,7 +33,7 @@ std::vector<std::string> AgentCore::BrokenInvariants() const {
            "A1 a word can commit in a closed generation");
     expect(!inside || word.fenced || !state.Closed(word.generation),
            "A2 an unfenced word in a closed generation");
-    expect(!worker.owner_died || !inside || !word.final_after_fence() || worker.dead,
+    expect(!worker.ownerless || !inside || !word.final_after_fence() || worker.dead,
            "A4 a death is held back");
     expect(!inside || word.generation <= state.installed.number ||
                state.installed_target > state.installed.number,

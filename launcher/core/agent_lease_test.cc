@@ -38,8 +38,7 @@ TEST_CASE("An agent that was superseded kills its workers and ends (P2)") {
   order.agent = AgentIncarnation{8};
   CHECK(host.Feed(agent_event::DirectiveCame{order}) == "kill 7.1 9; kill 7.2 9");
   host.Feed(agent_event::Exited{Worker(1), {true, 9}, host.Read(1)});
-  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)}) ==
-        "kill 7.2 9; report; end 1");
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)}) == "report; end 1");
 }
 
 TEST_CASE("The orphan limit counts from the sending of the acknowledged report (P23)") {
@@ -129,7 +128,7 @@ TEST_CASE("A process that is offered again has a new name, an open way in and wh
 
   // What was said before the process knew counts for nothing; what becomes of it counts.
   CHECK(host.Feed(agent_event::Finished{Worker(2), Pair().id, after.held}).empty());
-  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)}) == "kill 7.2 9; report");
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)}) == "report");
   CHECK(host.Reported(3).life == WorkerLife::kDead);
   CHECK_FALSE(host.Reported(2).exit);
 }
@@ -145,17 +144,17 @@ TEST_CASE("A replacement is spawned once the death is known, then later and late
     host.report = host.core.MakeReport(host.now);
     return host.Feed(agent_event::DirectiveCame{host.MakeDirective()});
   };
-  CHECK(die(1) == "kill 7.1 9; report");
+  CHECK(die(1) == "report");
   CHECK(heard() == "spawn 7.2");
   host.MakeReady(2);
-  CHECK(die(2) == "kill 7.2 9; report");
+  CHECK(die(2) == "report");
   CHECK(heard().empty());
   host.now += seconds(1) - kMillisecond;
   CHECK(host.Feed(agent_event::TimePassed{}) == "report");
   host.now += kMillisecond;
   CHECK(host.Feed(agent_event::TimePassed{}) == "spawn 7.3");
   host.MakeReady(3);
-  CHECK(die(3) == "kill 7.3 9; report");
+  CHECK(die(3) == "report");
   CHECK(heard().empty());
   host.now += seconds(2);
   CHECK(host.Feed(agent_event::TimePassed{}) == "spawn 7.4; report");
@@ -164,13 +163,13 @@ TEST_CASE("A replacement is spawned once the death is known, then later and late
     host.Install(MakeRoster(1, 0, GenerationKind::kInstalled, {Worker(4)}));
     host.Word(4).commits = 1;
     host.Look(4);
-    CHECK(die(4) == "kill 7.4 9; report");
+    CHECK(die(4) == "report");
     CHECK(heard() == "spawn 7.5");
   }
   SECTION("orders from before the death bring nobody") {
     host.MakeReady(4);
     Directive old = host.MakeDirective();
-    CHECK(die(4) == "kill 7.4 9; report");
+    CHECK(die(4) == "report");
     host.now += seconds(10);
     CHECK(host.Feed(agent_event::DirectiveCame{old}).find("spawn") == std::string::npos);
     host.wanted.clear();  // a program that ended by itself is not wanted again
@@ -180,7 +179,7 @@ TEST_CASE("A replacement is spawned once the death is known, then later and late
   }
   SECTION("a restarted server must have heard of the death itself") {
     host.MakeReady(4);
-    CHECK(die(4) == "kill 7.4 9; report");
+    CHECK(die(4) == "report");
     host.wanted.clear();
     heard();
     host.now += seconds(10);
@@ -213,8 +212,7 @@ TEST_CASE("A graceful stop asks all at once and kills after the grace period") {
   Directive stop = host.MakeDirective();
   stop.stop = StopMode::kGraceful;
   CHECK(host.Feed(agent_event::DirectiveCame{stop}) == "kill 7.1 15; kill 7.2 15; report");
-  CHECK(host.Feed(agent_event::Exited{Worker(1), {false, 0}, host.Read(1)}) ==
-        "kill 7.1 9; report");
+  CHECK(host.Feed(agent_event::Exited{Worker(1), {false, 0}, host.Read(1)}) == "report");
   SECTION("time passes") {
     host.now += kGracePeriodDefault;
     CHECK(host.Feed(agent_event::TimePassed{}) == "kill 7.2 9; report");
@@ -230,13 +228,44 @@ TEST_CASE("A graceful stop asks all at once and kills after the grace period") {
   CHECK(host.Feed(agent_event::DirectiveCame{acknowledged}).ends_with("end 0"));
 }
 
+TEST_CASE("A refusal because a newer agent has registered kills at once (P2)") {
+  Fixture host;
+  host.Start();
+  CHECK(host.Feed(agent_event::Refused{StatusCode::kAborted, "a newer agent"}) ==
+        "kill 7.1 9; kill 7.2 9");
+  host.Feed(agent_event::Exited{Worker(1), {true, 9}, host.Read(1)});
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)}) == "report; end 1");
+}
+
+TEST_CASE("An agent that the server refuses stops its workers and ends as a failure") {
+  Fixture host;
+  host.Start();
+  CHECK(host.Feed(agent_event::Refused{StatusCode::kFailedPrecondition, "another job"}) ==
+        "kill 7.1 15; kill 7.2 15; report");
+  CHECK(host.errors == 1);
+  host.Feed(agent_event::Exited{Worker(1), {true, 15}, host.Read(1)});
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 15}, host.Read(2)}) == "report; end 1");
+}
+
+TEST_CASE("A refusal in a stop is the server's end: nothing is wrong") {
+  Fixture host;
+  host.Start();
+  Directive stop = host.MakeDirective();
+  stop.stop = StopMode::kGraceful;
+  host.Feed(agent_event::DirectiveCame{stop});
+  CHECK(
+      host.Feed(agent_event::Refused{StatusCode::kFailedPrecondition, "the job is over"}).empty());
+  host.Feed(agent_event::Exited{Worker(1), {false, 0}, host.Read(1)});
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {false, 0}, host.Read(2)}) == "report; end 0");
+  CHECK(host.errors == 0);
+}
+
 TEST_CASE("Without its launcher an agent stops its workers and ends (P21)") {
   Fixture host;
   host.Start();
   CHECK(host.Feed(agent_event::LauncherGone{"closed"}) == "kill 7.1 15; kill 7.2 15; report");
   host.Feed(agent_event::Exited{Worker(1), {true, 15}, host.Read(1)});
-  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 15}, host.Read(2)}) ==
-        "kill 7.2 9; report; end 0");
+  CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 15}, host.Read(2)}) == "report; end 0");
 }
 
 TEST_CASE("A dead worker is kept until the server says that it may be forgotten") {

@@ -51,7 +51,7 @@ AgentWorker AgentCore::State::Renamed(AgentWorker& before) {
   Emit(agent_action::OfferAgain{worker.process, worker.incarnation});
 
   before.reading.held = {};
-  before.offered_again = before.lost = before.owner_died = before.dead = before.reaped = true;
+  before.offered_again = before.lost = before.ownerless = before.dead = before.reaped = true;
   before.cause = DeathCause::kOfferedAgain;
   lost.insert(before.incarnation);
   dirty = true;

@@ -54,7 +54,8 @@ void AgentCore::State::On(const agent_event::Spawned& event) {
   if (worker->lost || ending != Ending::kNo || stop == StopMode::kImmediate) {
     kills.push_back({worker->process, 9});
   } else if (stop == StopMode::kGraceful) {
-    kills.push_back({worker->process, 15});
+    // An end of the grace period that has passed did not see it.
+    kills.push_back({worker->process, kill_at.has_value() ? 15 : 9});
   }
 }
 

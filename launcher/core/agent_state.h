@@ -24,9 +24,12 @@ struct AgentWorker {
   Instant beat_at;
   bool suspended = false;  // traced or dumping core: said once
 
-  // Lost: its generations are fenced and it is being killed. Dead: its word cannot change any
-  // more, which is what a report of death means (P13). Reaped: the exit status is known.
-  bool lost = false, owner_died = false, dead = false, reaped = false;
+  // Lost: its generations are fenced and it may not live on. Ownerless: its runtime's thread is
+  // gone, so it enters nothing and commits nothing any more, but for a commit that it was in. Dead:
+  // its word cannot change any more, which is what a report of death means (P13). Reaped: the exit
+  // status is known.
+  bool lost = false, ownerless = false, dead = false, reaped = false;
+  std::optional<Instant> kill_at;  // lost, and until then it may exit by itself
   DeathCause cause = DeathCause::kUnspecified;
   std::optional<ExitStatus> exit;
   uint64_t exit_told = 0;  // first report that had it; 0: none yet
@@ -57,7 +60,7 @@ struct AgentSlot {
   Instant spawn_at;
 };
 
-enum class Ending : uint8_t { kNo, kSuperseded, kOrphaned, kLauncherGone, kStopped };
+enum class Ending : uint8_t { kNo, kSuperseded, kOrphaned, kLauncherGone, kRefused };
 
 // All of AgentCore's memory and its transitions; each agent_*.cc file has those of one subject.
 struct AgentCore::State {
@@ -79,6 +82,7 @@ struct AgentCore::State {
   void On(const agent_event::Exited& event);
   void On(const agent_event::BeatMissed& event);
   void On(const agent_event::LauncherGone& event);
+  void On(const agent_event::Refused& event);
   void On(const agent_event::CopiesServed& event);
   void On(const agent_event::TimePassed& event);
 
@@ -117,7 +121,7 @@ struct AgentCore::State {
 
   // agent_death.cc
   void Read(AgentWorker& worker, const PageReading& reading);
-  void Lose(AgentWorker& worker, DeathCause cause);
+  void Lose(AgentWorker& worker, DeathCause cause, Duration time_to_exit = Duration{0});
   void ConfirmDeaths();
   bool SawGeneration(AgentWorker& worker, const GenerationId& generation);
 

@@ -27,6 +27,17 @@ void AgentCore::State::CheckDeadlines() {
     kill_at.reset();
     SignalAll(9);
   }
+  for (auto& [incarnation, worker] : workers) {
+    if (worker.kill_at.has_value() && now >= *worker.kill_at) {
+      worker.kill_at.reset();
+      kills.push_back({worker.process, 9});
+      if (worker.cause == DeathCause::kExited) {
+        Say(Severity::kWarning, NameOf(worker) + " has left the job and did not exit within " +
+                                    FormatDuration(settings.grace_period) +
+                                    " (--grace-period): killed");
+      }
+    }
+  }
 }
 
 void AgentCore::State::Stop(StopMode mode, const std::string& reason) {
@@ -39,6 +50,9 @@ void AgentCore::State::Stop(StopMode mode, const std::string& reason) {
     SignalAll(9);
   } else {
     kill_at = now + settings.grace_period;
+    for (auto& [incarnation, worker] : workers) {
+      worker.kill_at.reset();  // the stop's end counts for all
+    }
     SignalAll(15);
   }
   dirty = true;
@@ -69,6 +83,19 @@ void AgentCore::State::On(const agent_event::LauncherGone& event) {
   ending = Ending::kLauncherGone;
   if (stop == StopMode::kNone) {
     Stop(StopMode::kGraceful, event.reason);
+  }
+}
+
+// Nothing comes from this server any more. In a stop that is how its end may show.
+void AgentCore::State::On(const agent_event::Refused& event) {
+  connected = false;
+  if (event.code == StatusCode::kAborted) {
+    KillAllAndEnd(Ending::kSuperseded, event.message);
+  } else if (ending == Ending::kNo && stop == StopMode::kNone) {
+    ending = Ending::kRefused;
+    Say(Severity::kError, "the server refuses the agent of " + settings.host + ": " +
+                              event.message + "; its workers are stopped");
+    Stop(StopMode::kGraceful, "the server refuses this agent");
   }
 }
 
@@ -111,6 +138,11 @@ std::optional<Instant> AgentCore::NextDeadline() const {
   }
   if (state.kill_at.has_value()) {
     consider(*state.kill_at);
+  }
+  for (const auto& [incarnation, worker] : state.workers) {
+    if (worker.kill_at.has_value()) {
+      consider(*worker.kill_at);
+    }
   }
   if (state.spawn_allowed && state.ending == Ending::kNo && state.stop == StopMode::kNone) {
     for (const int32_t slot : state.wanted) {

@@ -7,7 +7,7 @@
 namespace elastic::internal::local {
 
 // The agent-worker link's shared memory, version 1. Plain structs, little-endian, fixed offsets; no
-// pointers. One control page per worker incarnation, in a memfd that the guardian owns, so it
+// pointers. One control page per worker incarnation, in a memfd that the agent keeps, so it
 // outlives the worker. Who writes what is said field by field; everything else is read-only.
 
 inline constexpr uint32_t kControlPageMagic = 0x31504C45;  // "ELP1"
@@ -37,7 +37,6 @@ struct HeldSlot {
 
 // CLOCK_BOOTTIME nanoseconds of the newest recovery, for benchmarks and status; 0: not yet.
 struct RecoveryStamps {
-  std::atomic<int64_t> death_seen;   // agent, on the victim's page: futex or exit noticed
   std::atomic<int64_t> fenced;       // agent: this word was fenced
   std::atomic<int64_t> bell_heard;   // runtime thread
   std::atomic<int64_t> roster_came;  // runtime thread: successor received
@@ -50,26 +49,21 @@ struct ControlPage {
   uint32_t magic;
   uint16_t version;
   uint16_t reserved;
-  uint32_t bytes;  // kControlPageBytes
-  uint32_t slot;
 
   // rendezvous/base/commit_word.h. Fence and reset: agent. Commit and prepared entry: worker.
   alignas(64) std::atomic<uint64_t> commit_word;
 
-  // Grows at each bell; a futex for waits that sleep on memory. The word is the truth (P12).
-  alignas(64) std::atomic<uint32_t> bell;
-
   // A pthread_mutex_t, process-shared and robust, held by the runtime's thread for its whole life
   // and initialised by it after WELCOME; `owner_ready` is set after the lock is taken. Its first 32
   // bits are the futex word: the kernel sets FUTEX_OWNER_DIED (bit 30) when the owner dies.
+  // Unlocked on purpose it has no owner: the runtime was shut down, and the process will exit by
+  // itself.
   alignas(64) unsigned char owner_mutex[64];
   std::atomic<uint32_t> owner_ready;
 
   // Written by the runtime thread every kWorkerBeatInterval.
   alignas(64) std::atomic<uint64_t> beats;
-  std::atomic<int64_t> beat_ns;    // CLOCK_BOOTTIME
-  std::atomic<uint32_t> phase;     // enum Phase of rendezvous/base/report.h
-  std::atomic<uint32_t> released;  // 1: leaves in order, the mutex was unlocked on purpose
+  std::atomic<uint32_t> phase;  // enum Phase of rendezvous/base/report.h
 
   // Written by the agent: CLOCK_BOOTTIME nanoseconds after which this process must not live (P23);
   // 0: none. The runtime thread ends the process when it has passed.
@@ -84,13 +78,10 @@ static_assert(sizeof(ControlPage) <= kControlPageBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 // Where tests/support/page.py reads them; another layout is another version.
 static_assert(offsetof(ControlPage, magic) == 0 && offsetof(ControlPage, version) == 4);
-static_assert(offsetof(ControlPage, phase) == 336 && kControlPageVersion == 1);
+static_assert(offsetof(ControlPage, phase) == 264 && kControlPageVersion == 1);
 
 // One per host, shared by guardian and agent.
 struct GuardianPage {
-  uint32_t magic;  // kControlPageMagic
-  uint16_t version;
-  uint16_t reserved;
   std::atomic<int64_t> kill_at_ns;        // agent: kill every worker at that time; 0: none
   std::atomic<int64_t> guardian_beat_ns;  // guardian: newest turn of its loop
 };

@@ -76,7 +76,6 @@ struct Hello {
   uint16_t version_min;
   uint16_t version_max;
   uint32_t reserved;
-  int64_t pid;
   char job_id[kJobIdBytes];
 };
 // Declares readiness: from now on the worker may be put into a generation.
@@ -98,10 +97,7 @@ struct Finished {
 
 struct Welcome {
   WireIncarnation incarnation;
-  uint32_t slot;
-  uint32_t reserved;
-  uint64_t job_nonce;  // part of every data hello
-  char host[kHostBytes];
+  uint64_t job_nonce;                  // part of every data hello
   char listen_address[kAddressBytes];  // data listener binds here, port 0
 };
 struct Refused {

@@ -58,6 +58,8 @@ StatusOr<RosterEntry> EntryFromWire(const RosterWireEntry& wire) {
 
 }  // namespace
 
+static_assert(kJobIdBytes == kJobIdBytesMax + 1);
+
 WireGeneration ToWire(const GenerationId& id) {
   return {id.server.value, id.roster_digest, id.number.value, 0};
 }
@@ -177,6 +179,9 @@ StatusOr<std::optional<Roster>> RosterAssembler::Add(std::span<const std::byte> 
                       .resume = FromWire(part.resume),
                       .entries = {}};
     expected_ = 0;
+  }
+  if (partial_.kind != GenerationKind::kInstalled && partial_.kind != GenerationKind::kPrepared) {
+    return InvalidArgumentError("a roster has the unknown kind " + std::to_string(part.kind));
   }
   const bool sizes_fit = part.count <= kRosterPartEntriesMax && part.total <= kMembersMax * 2 &&
                          part.first + part.count <= part.total &&

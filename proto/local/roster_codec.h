@@ -37,7 +37,8 @@ template <class Body>
 StatusOr<Body> BodyOf(std::span<const std::byte> frame);
 
 // Puts parts together; gives the roster with its last part. Errors: INVALID_ARGUMENT for a part
-// that does not follow, an unterminated name, more than kMembersMax entries or a wrong digest.
+// that does not follow, an unknown kind, an unterminated name, more than 2 * kMembersMax entries
+// (members and copies) or a wrong digest.
 class RosterAssembler {
  public:
   StatusOr<std::optional<Roster>> Add(std::span<const std::byte> frame);

@@ -35,6 +35,9 @@ inline constexpr Duration kAgentBeatInterval = std::chrono::milliseconds(250);
 // A heartbeat time-out must leave room for one lost beat, or a busy host counts as a lost one.
 inline constexpr Duration kHeartbeatTimeoutMin = 2 * kAgentBeatInterval;
 inline constexpr Duration kGuardianSilenceLimit = std::chrono::seconds(1);  // P23
+// What is left of a worker that is dying, or the wrapper around it (a shell, `conda run`), has this
+// long to end by itself and tell its exit code before it is killed.
+inline constexpr Duration kDyingGrace = std::chrono::milliseconds(300);
 inline constexpr Duration kSpawnHold =
     std::chrono::milliseconds(100);  // replacement after all entered, or this
 inline constexpr Duration kRestartDelayFirst = std::chrono::seconds(1);

@@ -39,7 +39,7 @@ enum class WorkerLife : uint8_t {
 
 enum class DeathCause : uint8_t {
   kUnspecified = 0,
-  kExited = 1,          // wait status known
+  kExited = 1,          // it exited, or has left the job to exit by itself
   kOwnerDied = 2,       // robust futex fired; status may follow
   kStopped = 3,         // state T at the first missed beat
   kMarkedByServer = 4,  // removed: entry time-out, broken link, drained and not entered

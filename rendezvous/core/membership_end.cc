@@ -56,7 +56,7 @@ bool Membership::State::MayReturn(int host) const {
 }
 
 // The job is over when nothing of it can still be running: every agent has seen the last orders and
-// reported all its workers dead, or is gone itself (its guardian ends what it left).
+// reported all its workers reaped, or is gone itself (its guardian ends what it left).
 void Membership::State::EndWhenGone() {
   if (ended || (!ending && !finished)) {
     return;
@@ -74,7 +74,9 @@ void Membership::State::EndWhenGone() {
       const bool told = host.final_sequence != 0 && host.reported &&
                         host.last.acked_directive >= host.final_sequence;
       const bool quiet = std::ranges::all_of(workers, [&](const auto& entry) {
-        return entry.first.agent != host.agent || entry.second.dead();
+        // A dead one may still be on its way out: printing, or saving within its grace period.
+        return entry.first.agent != host.agent ||
+               (entry.second.dead() && entry.second.exit_counted);
       });
       if (!told || !quiet) {
         return;

@@ -21,6 +21,14 @@ def AnUndisturbedJobEndsWithZeroAndEverySampleOnce(context):
             assert {log.final[0] for log in logs} == {logs[0].begins[0][0]}, "one generation only"
 
 
+def TwoHundredWorkersOfOneHostStartWithoutTroubleAndEnd(context):
+    # The agent answers each of them within ten seconds, or they give up.
+    with context.oracle_job(["--steps", 5, "--step-us", 1000], np=200, min_np=200,
+                            hosts="localhost:200") as job:
+        job.expect_exit(0, 60)
+        assert "error" not in job.output and "refuses" not in job.output, job.output
+
+
 def AWorkerThatExitsZeroInMidTrainingIsAFailureThatNamesTheMissingCall(context):
     arguments = ["--steps", 2000, "--step-us", 2000, "--leave-at", 100, "--leave-slot", 1]
     with context.oracle_job(arguments, np=2, min_np=2, hosts="localhost:2") as job:

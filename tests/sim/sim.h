@@ -47,6 +47,7 @@ enum class Fault : uint8_t {
   kEdgeReset,
   kDialFails,  // for want of descriptors, for a while
   kNoAnswer,   // to those who dial, for a while
+  kWorkerLeave,
   kCount,
 };
 
@@ -198,6 +199,8 @@ class Sim {
   void Rename(Process& process, WorkerIncarnation name);
   void Spawn(int host, const agent_action::Spawn& spawn);
   void Die(Process& process, ExitStatus status, bool silent = false);
+  void Leave(Process& process);
+  void EndRuntime(Process& process, bool silent);
   void ToProcess(WorkerIncarnation id, Duration delay, std::function<void(Process&)> action);
   void Deliver(Process& process, std::function<void(Process&)> action);
   void DrainBacklog(Process& process);

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kFaultNames[] = {
     "worker crash", "worker stop", "agent crash", "agent pause",    "host lost",
     "cut up",       "cut down",    "cut both",    "server restart", "server pause",
-    "edge reset",   "dial fails",  "no answer"};
+    "edge reset",   "dial fails",  "no answer",   "worker leave"};
 static_assert(std::size(kFaultNames) == static_cast<size_t>(Fault::kCount));
 
 }  // namespace
@@ -101,8 +101,8 @@ void Sim::Inject(Fault fault) {
   Process* process = PickProcess();
   const std::optional<int> host = PickHost();
   const bool on_worker = fault == Fault::kWorkerCrash || fault == Fault::kWorkerStop ||
-                         fault == Fault::kEdgeReset || fault == Fault::kDialFails ||
-                         fault == Fault::kNoAnswer;
+                         fault == Fault::kWorkerLeave || fault == Fault::kEdgeReset ||
+                         fault == Fault::kDialFails || fault == Fault::kNoAnswer;
   const bool on_server = fault == Fault::kServerRestart || fault == Fault::kServerPause;
   if (on_worker ? process == nullptr : on_server ? !server_.core : !host) {
     return;
@@ -121,6 +121,7 @@ void Sim::Inject(Fault fault) {
   switch (fault) {
     case Fault::kWorkerCrash: Die(*process, {true, 9}); return;
     case Fault::kWorkerStop: StopWorker(*process); return;
+    case Fault::kWorkerLeave: Leave(*process); return;
     case Fault::kEdgeReset: ResetEdges(*process); return;
     case Fault::kDialFails: process->no_dial_until = now_ + length; return;
     case Fault::kNoAnswer: process->no_answer_until = now_ + length; return;

@@ -68,9 +68,23 @@ void Sim::Spawn(int host, const agent_action::Spawn& spawn) {
   });
 }
 
+// The program gives up and shuts its runtime down, and exits by itself some time after.
+void Sim::Leave(Process& process) {
+  const int host = process.host;
+  const WorkerIncarnation id = process.id;
+  const Duration futex = Between(100, 1500);
+  EndRuntime(process, false);
+  ToAgent(host, process.life, futex, [this, host, id] {
+    AgentStep(host, agent_event::PageRead{id, Read(*Find(id))});
+    AgentStep(host, agent_event::Leaving{id});
+  });
+  ToAgent(host, process.life, futex + Between(1000, 3'000'000), [this, host, id] {
+    AgentStep(host, agent_event::Exited{id, {false, 1}, Read(*Find(id))});
+  });
+}
+
 // `silent`: with its host, so that nobody sees a connection end.
-void Sim::Die(Process& process, ExitStatus status, bool silent) {
-  Trace("process ", ToString(process.id), " ends: ", ToString(status));
+void Sim::EndRuntime(Process& process, bool silent) {
   process.alive = false;
   process.backlog.clear();
   const WorkerIncarnation id = process.id;
@@ -83,6 +97,12 @@ void Sim::Die(Process& process, ExitStatus status, bool silent) {
       }
     }
   }
+}
+
+void Sim::Die(Process& process, ExitStatus status, bool silent) {
+  Trace("process ", ToString(process.id), " ends: ", ToString(status));
+  EndRuntime(process, silent);
+  const WorkerIncarnation id = process.id;
   const int host = process.host;
   const Duration futex = Between(100, 1500);
   if (process.core && rng_.Chance(4, 5)) {

@@ -40,6 +40,10 @@ struct Options {
         newcomer_delay(flags.Number("--newcomer-us", 0)),
         leave_at(flags.Number("--leave-at", -1)),
         leave_slot(static_cast<int>(flags.Number("--leave-slot", 0))),
+        fail_at(flags.Number("--fail-at", -1)),
+        fail_slot(static_cast<int>(flags.Number("--fail-slot", 0))),
+        fail_code(static_cast<int>(flags.Number("--fail-code", 1))),
+        last_line(flags.Number("--last-line-us", -1)),
         linger(flags.Number("--linger-us", 0)),
         linger_rank(static_cast<int>(flags.Number("--linger-rank", -1))),
         grandchild(flags.Number("--grandchild", 0) != 0),
@@ -57,10 +61,14 @@ struct Options {
   std::chrono::microseconds newcomer_delay;  // before joining, once a file says training began
   int64_t leave_at;                          // step at which slot leave_slot exits 0 unasked
   int leave_slot;
-  std::chrono::microseconds linger;  // before linger_rank returns from its function
+  int64_t fail_at;  // step at which the function of slot fail_slot returns an error
+  int fail_slot;
+  int fail_code;                        // exit code after an error
+  std::chrono::microseconds last_line;  // after an error: shut down, wait, print a line; -1: not
+  std::chrono::microseconds linger;     // before linger_rank returns from its function
   int linger_rank;
   bool grandchild;      // leaves a process with a session of its own behind
-  std::string on_term;  // default, exit (logs it, exits 0), ignore (logs it)
+  std::string on_term;  // default, exit (logs it, exits 0), ignore (logs it), return (an error)
 };
 
 EventLog* g_log = nullptr;  // for the signal handler
@@ -70,6 +78,8 @@ void OnTerm(int) {
   _exit(0);
 }
 void OnTermIgnored(int) { g_log->WriteFromSignal("term"); }
+volatile std::sig_atomic_t g_asked_to_return = 0;
+void OnTermReturned(int) { g_asked_to_return = 1; }
 
 class Oracle {
  public:
@@ -100,7 +110,12 @@ class Oracle {
         this);
     if (status != ELASTIC_OK) {
       std::fprintf(stderr, "oracle: %s: %s\n", elastic_status_name(status), elastic_last_error());
-      return 1;
+      if (options_.last_line.count() >= 0) {
+        elastic_shutdown();
+        std::this_thread::sleep_for(options_.last_line);
+        std::printf("last line of a worker\n");
+      }
+      return options_.fail_code;
     }
     if (runtime_.rank() >= 0) {
       LogFinal();
@@ -111,7 +126,9 @@ class Oracle {
  private:
   void Prepare() {
     if (options_.on_term != "default") {
-      std::signal(SIGTERM, options_.on_term == "exit" ? OnTerm : OnTermIgnored);
+      std::signal(SIGTERM, options_.on_term == "exit"     ? OnTerm
+                           : options_.on_term == "return" ? OnTermReturned
+                                                          : OnTermIgnored);
     }
     if (options_.grandchild && fork() == 0) {
       setsid();
@@ -136,7 +153,8 @@ class Oracle {
     }
     while (Current().steps < options_.steps) {
       if (const int status = Step(); status != ELASTIC_OK) {
-        return status;
+        // The others leave too: this is no time to wait for a new generation.
+        return g_asked_to_return != 0 ? ELASTIC_INTERNAL : status;
       }
     }
     log_.Write("end " + Where(Current().steps) + " " + std::to_string(BootNanoseconds()));
@@ -158,6 +176,10 @@ class Oracle {
     if (static_cast<int64_t>(step) == options_.leave_at &&
         runtime_.local_rank() == options_.leave_slot) {
       _exit(0);
+    }
+    if (g_asked_to_return != 0 || (static_cast<int64_t>(step) == options_.fail_at &&
+                                   runtime_.local_rank() == options_.fail_slot)) {
+      return ELASTIC_INTERNAL;
     }
     const auto ids = sampler_.Share(Current().cursor, runtime_.rank(), runtime_.size());
     int64_t sums[2] = {0, 0};

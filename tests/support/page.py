@@ -16,7 +16,7 @@ MAGIC = 0x31504C45
 VERSION = 1
 PAGE_BYTES = 4096
 # Offset in version 1; control_page.h asserts it.
-PHASE = 336
+PHASE = 264
 
 
 def _phases():

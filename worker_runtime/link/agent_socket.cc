@@ -97,7 +97,6 @@ StatusOr<AgentSocket::Greeting> AgentSocket::Greet(const std::string& job_id) {
   local::Hello hello{};
   hello.version_min = local::kVersionMin;
   hello.version_max = local::kVersionMax;
-  hello.pid = getpid();
   std::memcpy(hello.job_id, job_id.data(), job_id.size());
   const local::Frame frame = local::MakeFrame(local::FrameKind::kHello, hello);
   if (send(fd_.get(), frame.data(), frame.size(), MSG_NOSIGNAL) < 0) {
@@ -111,7 +110,9 @@ StatusOr<AgentSocket::Greeting> AgentSocket::Greet(const std::string& job_id) {
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) {
     return UnavailableError(
-        StrCat("the agent did not answer within ", FormatDuration(kGreetingLimit)));
+        StrCat("the agent did not answer within ", FormatDuration(kGreetingLimit),
+               ", which no flag changes: it is stopped, or its host has far too little CPU for the "
+               "workers that start on it; give it fewer slots (-H)"));
   }
   ASSIGN_OR_RETURN(Message message, ReceiveWithDescriptors(fd_.get()));
   ASSIGN_OR_RETURN(const local::FrameKind kind, local::CheckFrame(message.frame));

@@ -349,11 +349,6 @@ bool Member::HasUnsent() {
   return parts_.socket.has_unsent();
 }
 
-bool Member::MayLeave() {
-  MutexLock lock(mutex_);
-  return returned_ || !ready_declared_;
-}
-
 // The committed buffer is served while training goes on: it is overwritten only by the step after
 // the next commit, and that commit needs the asker to have entered (P6, P8).
 //

@@ -75,8 +75,6 @@ class Member final : public StateSource {
   void FlushSocket();
   void SendLeaving();
   bool HasUnsent();
-  // Whether the program may end now without being missed: not joined yet, or the job is finished.
-  bool MayLeave();
 
   // StateSource, called by the Context in R.
   Answer Offer(const GenerationId& generation, WorkerIncarnation whose) override;

@@ -4,7 +4,6 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -71,9 +70,24 @@ TEST_CASE("The death of a worker shows on its owner mutex") {
     agent.Welcome();
     agent.AwaitReady();
   }
-  uint32_t word = 0;
-  std::memcpy(&word, agent.page().owner_mutex, sizeof word);
-  REQUIRE((word & 0x40000000u) != 0);  // FUTEX_OWNER_DIED
+  REQUIRE((agent.OwnerWord() & 0x40000000u) != 0);  // FUTEX_OWNER_DIED
+}
+
+TEST_CASE("A worker that shuts down without a finished job leaves on purpose, as no death") {
+  TestFolder folder;
+  ScriptedAgent agent(folder.path(), {AgentIncarnation{1}, 1}, 0);
+  auto opened = std::async(std::launch::async, [&] {
+    return AgentSession::Open({.socket_path = agent.path(), .job_id = "job"}).value();
+  });
+  agent.Welcome();
+  std::unique_ptr<Session> session = opened.get();
+  auto joined = std::async(std::launch::async,
+                           [&] { return session->Join(Now() + std::chrono::milliseconds(1)); });
+  agent.AwaitReady();
+  REQUIRE_FALSE(joined.get().ok());
+  session.reset();
+  agent.Await(local::FrameKind::kLeaving);
+  REQUIRE((agent.OwnerWord() & 0x7fffffffu) == 0);  // neither an owner nor FUTEX_OWNER_DIED
 }
 
 TEST_CASE("An agent's refusal is the error of elastic_init, with its reason") {

@@ -85,7 +85,7 @@ Status RuntimeThread::SetUp() {
   Watch(parts_.context.event_fd(), EPOLLIN);
   Watch(timer_.get(), EPOLLIN);
   Watch(parts_.wake_fd, EPOLLIN);
-  parts_.page.Beat(ToNanoseconds(Now()));
+  parts_.page.Beat();
   return OkStatus();
 }
 
@@ -119,9 +119,7 @@ void RuntimeThread::Loop() {
       OnEvent(event->data.fd, event->events);
     }
   }
-  if (parts_.member.MayLeave()) {
-    Leave();
-  }
+  Leave();
 }
 
 void RuntimeThread::OnEvent(int fd, uint32_t events) {
@@ -152,7 +150,7 @@ void RuntimeThread::OnBeat() {
   if (kill_at_ns != 0 && ToNanoseconds(now) >= kill_at_ns) {
     EndProcess("the deadline that the agent set for this worker has passed");
   }
-  parts_.page.Beat(ToNanoseconds(now));
+  parts_.page.Beat();
   if (const auto deadline = parts_.context.NextDeadline(); deadline && *deadline <= now) {
     parts_.context.Progress();
   }
@@ -369,7 +367,9 @@ void RuntimeThread::StopTransfer() {
   parts_.member.TransferStopped(asked_in_);
 }
 
-// In order: unlock first, so that the futex tells of a death only when there was one (P13).
+// Unlock first, so that the futex tells of a death only when there was one (P13). The end of the
+// program's use of the runtime is none, whether the job is done or not: the agent, which knows,
+// counts a worker that gives up in mid-training as lost, and leaves it the time to exit by itself.
 void RuntimeThread::Leave() {
   if (left_) {
     return;

@@ -40,7 +40,7 @@ class RuntimeThread {
 
   // Starts the thread and waits until it holds the owner mutex. Errors: those of the set-up.
   Status Start();
-  // Releases the worker if it may leave, then joins. More than once is harmless.
+  // Tells the agent that this worker leaves, then joins. More than once is harmless.
   void Stop();
 
  private:

@@ -108,16 +108,8 @@ Status WorkerPage::LockOwner() {
   return OkStatus();
 }
 
-void WorkerPage::ReleaseOwner() {
-  page_->released.store(1, std::memory_order_release);
-  pthread_mutex_unlock(OwnerMutex(page_));
-}
+void WorkerPage::ReleaseOwner() { pthread_mutex_unlock(OwnerMutex(page_)); }
 
-bool WorkerPage::released() const { return page_->released.load(std::memory_order_acquire) != 0; }
-
-void WorkerPage::Beat(int64_t now_ns) {
-  page_->beat_ns.store(now_ns, std::memory_order_relaxed);
-  page_->beats.fetch_add(1, std::memory_order_release);
-}
+void WorkerPage::Beat() { page_->beats.fetch_add(1, std::memory_order_release); }
 
 }  // namespace elastic::internal

@@ -43,10 +43,9 @@ class WorkerPage {
   // ---- life: the runtime's thread ----------------------------------------
   // Initialises the robust mutex and locks it for the calling thread: its death rings the agent.
   Status LockOwner();
-  // Unlocks it on purpose: what follows is an orderly exit.
+  // Unlocks it on purpose: the process exits by itself.
   void ReleaseOwner();
-  bool released() const;
-  void Beat(int64_t now_ns);
+  void Beat();
   // 0: none. When it has passed, this process must not live.
   int64_t kill_at_ns() const { return page_->kill_at_ns.load(std::memory_order_acquire); }
 

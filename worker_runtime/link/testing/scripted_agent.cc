@@ -44,8 +44,6 @@ ScriptedAgent::ScriptedAgent(const std::string& folder, WorkerIncarnation self, 
   REQUIRE(page_ != MAP_FAILED);
   page_->magic = local::kControlPageMagic;
   page_->version = local::kControlPageVersion;
-  page_->bytes = local::kControlPageBytes;
-  page_->slot = static_cast<uint32_t>(slot);
 }
 
 ScriptedAgent::~ScriptedAgent() {
@@ -60,16 +58,13 @@ void ScriptedAgent::Accept() {
   const local::Frame frame = Await(local::FrameKind::kHello);
   const auto hello = local::BodyOf<local::Hello>(frame);
   REQUIRE(hello.ok());
-  REQUIRE(hello->pid > 0);
 }
 
 void ScriptedAgent::Welcome() {
   Accept();
   local::Welcome welcome{};
   welcome.incarnation = local::ToWire(self_);
-  welcome.slot = static_cast<uint32_t>(slot_);
   welcome.job_nonce = 77;
-  std::strcpy(welcome.host, "127.0.0.1");
   std::strcpy(welcome.listen_address, "127.0.0.1");
   local::Frame frame = local::MakeFrame(local::FrameKind::kWelcome, welcome);
   iovec part{frame.data(), frame.size()};
@@ -137,10 +132,7 @@ void ScriptedAgent::SendRoster(const Roster& roster) {
   }
 }
 
-void ScriptedAgent::Ring() {
-  page_->bell.fetch_add(1);
-  REQUIRE(eventfd_write(bell_.get(), 1) == 0);
-}
+void ScriptedAgent::Ring() { REQUIRE(eventfd_write(bell_.get(), 1) == 0); }
 
 void ScriptedAgent::Reset(const GenerationId& generation) {
   auto& slot = page_->identity[generation.number.value % local::kIdentitySlots];
@@ -157,6 +149,12 @@ void ScriptedAgent::Fence() {
 }
 
 CommitWord ScriptedAgent::word() const { return CommitWord::Unpack(page_->commit_word.load()); }
+
+uint32_t ScriptedAgent::OwnerWord() const {
+  uint32_t word = 0;
+  std::memcpy(&word, page_->owner_mutex, sizeof word);
+  return word;
+}
 
 Held ScriptedAgent::held() const {
   const auto& slot = page_->held[page_->held_index % 2];

@@ -46,6 +46,8 @@ class ScriptedAgent {
   void Fence();
   CommitWord word() const;
   Held held() const;
+  // The futex word of the owner mutex.
+  uint32_t OwnerWord() const;
   Phase phase() const { return static_cast<Phase>(page_->phase.load()); }
   // The bytes of the state that the held slot names, as a copy server would read them.
   std::vector<std::byte> HeldBytes() const;
