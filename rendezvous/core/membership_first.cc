@@ -14,24 +14,23 @@ Candidate Membership::State::CandidateOf(const Worker& worker, int32_t previous_
           .previous_rank = previous_rank};
 }
 
-// The first generation needs all the workers that the user asked for; there is no state yet to be
-// saved by starting with fewer.
-void Membership::State::FormFirst() {
-  if (installed || ending) {
-    return;
-  }
+bool Membership::State::FirstRoundIsOver() const {
   // P1: numbers alone do not tell what happened before a restart without a record. Whoever has not
   // spoken may be in a newer generation than any that was reported.
   const bool all_spoke = std::ranges::all_of(hosts, [](const Host& host) { return host.reported; });
-  if (relearn && !all_spoke && now < started + spec.orphan_limit + kKillAllowance) {
-    return;
-  }
+  const bool may_speak = now < started + spec.orphan_limit + kKillAllowance;
   // Somebody is, or was, in a generation that this server knows nothing of. A second first
   // generation beside it would restart the job from zero (P19).
   const bool history = std::ranges::any_of(workers, [](const auto& entry) {
     return entry.second.report.word.generation.value != 0 || entry.second.report.held.valid();
   });
-  if (history) {
+  return installed || ending || (relearn && !all_spoke && may_speak) || history;
+}
+
+// The first generation needs all the workers that the user asked for; there is no state yet to be
+// saved by starting with fewer.
+void Membership::State::FormFirst() {
+  if (FirstRoundIsOver()) {
     return;
   }
   const std::vector<const Worker*> ready = Newcomers();
@@ -81,7 +80,7 @@ std::string Tell(const FirstRound& round) {
 // A program that ends before it ever joined: all with success, it simply does not use the runtime;
 // with a failure, it would fail again. A mixture can never form a generation of all.
 void Membership::State::CheckFirstRound() {
-  if (installed || ending || relearn) {
+  if (FirstRoundIsOver()) {
     return;
   }
   FirstRound round;

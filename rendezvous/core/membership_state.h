@@ -129,15 +129,16 @@ struct Membership::State {
   void RemoveLateEntrants();  // membership_loss.cc
   void CloseIfBroken();       // membership_loss.cc
   void RecordIfFinished();    // membership_finish.cc
-  void FormFirst();           // membership_first.cc
-  void FormSuccessor();       // membership_form.cc
-  void NoteEntered();         // membership_form.cc
-  void Prepare();             // membership_prepare.cc
-  void CheckFirstRound();     // membership_first.cc
-  void GiveUpWaiting();       // membership_end.cc
-  void TellWait();            // membership_wait.cc
-  void EndWhenGone();         // membership_end.cc
-  void PublishChanges();      // directive.cc
+  bool FirstRoundIsOver() const;
+  void FormFirst();        // membership_first.cc
+  void FormSuccessor();    // membership_form.cc
+  void NoteEntered();      // membership_form.cc
+  void Prepare();          // membership_prepare.cc
+  void CheckFirstRound();  // membership_first.cc
+  void GiveUpWaiting();    // membership_end.cc
+  void TellWait();         // membership_wait.cc
+  void EndWhenGone();      // membership_end.cc
+  void PublishChanges();   // directive.cc
 
   // ---- questions -----------------------------------------------------------------------------
   Host* FindHost(const std::string& name);
