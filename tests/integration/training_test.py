@@ -8,13 +8,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 # pylint: disable=wrong-import-position
 import runner
 import training
+from job import HOSTS
 from waiting import pause_until
 
 
 def _train(context, arguments, min_np, disturb=None):
     """(records, accuracy) of a training by four workers; disturb(job) may kill some."""
     folder = context.new_folder("records")
-    with context.job(["-np", "4", "--min-np", str(min_np), "-H", runner.HOSTS],
+    with context.job(["-np", "4", "--min-np", str(min_np), "-H", HOSTS],
                      [context.program("fashion_mnist"), "--record", str(folder / "r"),
                       *arguments]) as job:
         if disturb is not None:
