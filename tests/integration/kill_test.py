@@ -20,7 +20,7 @@ BIG = ["--state-bytes", 48 << 20]
 TARGETS = [None, pages.RESTORING, pages.COMMITTING, pages.ENTERING, pages.IN_COLLECTIVE, None,
            pages.OUTSIDE]
 # Between the look and the kill a phase may pass, on a busy machine more than now and then.
-AIMS_MAX = 3
+AIMS_MAX = 5
 
 
 def _pids(status):
@@ -64,7 +64,10 @@ def _one_kill(context, target):
     Returns the victims' phases at death, and whether one of them died in the phase aimed at.
     """
     big = target in (pages.COMMITTING, pages.RESTORING)
-    arguments = ["--steps", 150 if big else 500, "--step-us", 3000, "--newcomer-us", 200000,
+    # A newcomer waits so long that its page is found before it restores, on a busy machine too.
+    steps, newcomer_us = {pages.RESTORING: (300, 1000000),
+                          pages.COMMITTING: (150, 200000)}.get(target, (500, 200000))
+    arguments = ["--steps", steps, "--step-us", 3000, "--newcomer-us", newcomer_us,
                  *(BIG if big else ["--reduce-bytes", 1 << 20])]
     hit = []
     with context.oracle_job(arguments) as job:
@@ -86,7 +89,7 @@ def _one_kill(context, target):
             job.wait_status(lambda s: s.raw.get("newest"), 10, "a committed state")
             victim.target.send()
             hit.append(victim)
-            aimed = _kill_in_phase([_newcomer_page(job, pids.values())], target, 2)
+            aimed = _kill_in_phase([_newcomer_page(job, pids.values())], target, 5)
         else:
             pause_until(time.monotonic() + context.random.uniform(0, 0.5))
             aimed = _kill_in_phase([victim], target, 1) if target is not None else None
