@@ -299,7 +299,7 @@ TEST_CASE("AHelloThatWasOvertakenByANewerOneOfItsCallerIsDropped") {
   Caller newer(rank.context(), HelloOf(roster, 0, 1, 4));
   Caller older(rank.context(), HelloOf(roster, 0, 1, 3));
   if (rank.context().NextDeadline()) {
-    Caller{rank.context(), HelloOf(roster, 0, 1, 2)};
+    { const Caller oldest(rank.context(), HelloOf(roster, 0, 1, 2)); }
     rank.Connect(roster);
   }
   CHECK(newer.Verdict() == ReplyVerdict::kAccepted);

@@ -166,7 +166,8 @@ void AgentDriver::HandleGuardian() {
 }
 
 void AgentDriver::HandleGuardianNews(GuardianNews news) {
-  WorkerEntry* const entry = table_.Find(news.incarnation);
+  const WorkerIncarnation process = news.incarnation;
+  WorkerEntry* const entry = table_.Find(process);
   if (entry == nullptr) {
     return;  // given up already
   }
@@ -187,7 +188,7 @@ void AgentDriver::HandleGuardianNews(GuardianNews news) {
       Feed(agent_event::Exited{news.incarnation, news.status, {}});
       break;
   }
-  link_->SpawnEnded(news.incarnation);
+  link_->SpawnEnded(process);
 }
 
 void AgentDriver::HandleSpawned(WorkerEntry& entry, GuardianNews news) {

@@ -15,6 +15,7 @@ inline constexpr int kWorkerArgumentsMax = 8192;
 inline constexpr int kWorkerEnvironmentMax = 8192;
 inline constexpr int kAncestorsMax = 256;  // between a connecting process and its slot's
 inline constexpr Duration kGuardianBeatInterval = std::chrono::milliseconds(100);
+inline constexpr int kCommandsPerTurn = 4;  // that a guardian carries out between two beats
 
 inline constexpr int kFutexWordsMax = 127;          // futex_waitv takes 128, one is our own
 inline constexpr int kPendingConnectionsMax = 256;  // of processes that have not said who they are

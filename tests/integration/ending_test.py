@@ -21,7 +21,7 @@ def AnUndisturbedJobEndsWithZeroAndEverySampleOnce(context):
             assert {log.final[0] for log in logs} == {logs[0].begins[0][0]}, "one generation only"
 
 
-def TwoHundredWorkersOfOneHostStartWithoutTroubleAndEnd(context):
+def TwoHundredWorkersOfOneHostStartWithoutTroubleAndEnd(context):  # slow
     # The agent answers each of them within ten seconds, or they give up.
     with context.oracle_job(["--steps", 5, "--step-us", 1000], np=200, min_np=200,
                             hosts="localhost:200") as job:
