@@ -214,14 +214,17 @@ TEST_CASE("APeerWhoseBacklogIsFullIsDialledAgain") {
   CHECK(rank.failures.size() == 1);
 }
 
-TEST_CASE("ADiallerWithoutDescriptorsBlamesNobodyNamesTheRemedyAndTriesAgain") {
+struct TwoRanks {
+  Rank low{0};
+  Rank high{1};
+  const Roster roster = TestRoster(1, {low.context().endpoint(), high.context().endpoint()});
+  const std::vector<Context*> contexts{&low.context(), &high.context()};
+};
+
+TEST_CASE_METHOD(TwoRanks, "ADiallerWithoutDescriptorsBlamesNobodyNamesTheRemedyAndTriesAgain") {
   if (!NoDescriptorLeft::Possible()) {
     return;
   }
-  Rank low(0);
-  Rank high(1);
-  const Roster roster = TestRoster(1, {low.context().endpoint(), high.context().endpoint()});
-  const std::vector<Context*> contexts{&low.context(), &high.context()};
   high.Connect(roster);
   {
     const NoDescriptorLeft none;
@@ -238,14 +241,10 @@ TEST_CASE("ADiallerWithoutDescriptorsBlamesNobodyNamesTheRemedyAndTriesAgain") {
   CHECK(low.failures.size() == 1);
 }
 
-TEST_CASE("AnAcceptorWithoutDescriptorsTellsSoAndAcceptsWhenItHasSomeAgain") {
+TEST_CASE_METHOD(TwoRanks, "AnAcceptorWithoutDescriptorsTellsSoAndAcceptsWhenItHasSomeAgain") {
   if (!NoDescriptorLeft::Possible()) {
     return;
   }
-  Rank low(0);
-  Rank high(1);
-  const Roster roster = TestRoster(1, {low.context().endpoint(), high.context().endpoint()});
-  const std::vector<Context*> contexts{&low.context(), &high.context()};
   low.Connect(roster);
   high.Connect(roster);
   {

@@ -28,16 +28,21 @@ def AWorkerThatReturnsAnErrorExitsByItselfAndItsOwnCodeIsTold(context):
         assert "--grace-period" not in job.output, job.output
 
 
+def _interrupt(job, line):
+    """Two workers are interrupted, and both print `line` before they exit by themselves."""
+    job.wait_size(2)
+    start = time.monotonic()
+    job.signal(signal.SIGINT)
+    job.expect_exit(130, 20)
+    assert job.output.count(line) == 2, job.output
+    assert time.monotonic() - start < 10, "nobody waits for the end of the grace period"
+
+
 def WorkersThatReturnOnSigtermPrintTheirLastLineWithinTheGracePeriod(context):
     arguments = ["--steps", 20000, "--step-us", 1000, "--on-term", "return", *SLOW_EXIT]
     with context.oracle_job(arguments, np=2, min_np=2, hosts="localhost:2",
                             launcher=["--grace-period", "15s"]) as job:
-        job.wait_size(2)
-        start = time.monotonic()
-        job.signal(signal.SIGINT)
-        job.expect_exit(130, 20)
-        assert job.output.count(LAST_LINE) == 2, job.output
-        assert time.monotonic() - start < 10, "nobody waits for the end of the grace period"
+        _interrupt(job, LAST_LINE)
 
 
 def AWrappersTrapAndWhatADeadShellLeftHaveTheGracePeriod(context):
@@ -48,12 +53,7 @@ def AWrappersTrapAndWhatADeadShellLeftHaveTheGracePeriod(context):
                    "--log", context.new_folder("log"), "--steps", 20000, *arguments]
         with context.job(["-np", "2", "-H", "localhost:2", "--grace-period", "15s"],
                          command) as job:
-            job.wait_size(2)
-            start = time.monotonic()
-            job.signal(signal.SIGINT)
-            job.expect_exit(130, 20)
-            assert job.output.count(line) == 2, job.output
-            assert time.monotonic() - start < 10, "nobody waits for the end of the grace period"
+            _interrupt(job, line)
 
 
 def AWorkerThatIsKilledIsToldAsKilled(context):
