@@ -1,21 +1,17 @@
 #include "worker_runtime/elastic_c.h"
 
 #include <unistd.h>
-#include <algorithm>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "collectives/types.h"
 #include "rendezvous/base/log.h"
-#include "rendezvous/base/real_clock.h"
+#include "worker_runtime/c_border.h"
 #include "worker_runtime/open_session.h"
 #include "worker_runtime/run_loop.h"
 #include "worker_runtime/session.h"
 
-// The border between the C interface and the C++ inside: checks arguments, keeps the newest error
-// of each thread, and owns the one session of this process.
+// The calls of the C interface: start and end, membership, state in two buffers, collectives, run.
 
 namespace {
 
@@ -26,104 +22,15 @@ using elastic::internal::Session;
 using elastic::internal::Status;
 using elastic::internal::StatusCode;
 using elastic::internal::StrCat;
-
-// The one object of a process: a C interface has no handle to hang it on, and a process has one
-// rank. Never destroyed, so that nothing of ours runs at exit.
-struct Process {
-  std::unique_ptr<Session> session;
-  std::string incarnation;
-  pid_t pid = 0;
-  bool inside_run = false;
-};
-Process& process = *new Process;
-
-thread_local std::string last_error;
-thread_local elastic_status last_status = ELASTIC_OK;
-
-elastic_status Remember(elastic_status status, std::string message) {
-  last_status = status;
-  last_error = std::move(message);
-  return status;
-}
-
-elastic_status Remember(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kOk:
-    case StatusCode::kInvalidArgument:
-    case StatusCode::kDeadlineExceeded:
-    case StatusCode::kResourceExhausted:
-    case StatusCode::kFailedPrecondition:
-    case StatusCode::kAborted:
-    case StatusCode::kUnavailable:
-    case StatusCode::kDataLoss:
-      return Remember(static_cast<elastic_status>(status.code()), status.message());
-    default: return Remember(ELASTIC_INTERNAL, status.message());
-  }
-}
-
-Status CheckInitialised() {
-  if (process.session == nullptr) {
-    return FailedPreconditionError("the runtime is not initialised: call elastic_init first");
-  }
-  if (process.pid != getpid()) {
-    return FailedPreconditionError(
-        StrCat("this process was forked from the worker (pid ", process.pid,
-               ") after elastic_init: only the worker itself may call the library"));
-  }
-  return OkStatus();
-}
-
-// Copies the members that the caller's version of the struct has.
-template <class Struct>
-Status FillStruct(Struct* target, Struct filled, size_t bytes_min) {
-  if (target == nullptr || target->struct_size < bytes_min) {
-    return InvalidArgumentError(
-        "the pointer is NULL or struct_size is not set: set it to sizeof the struct");
-  }
-  const size_t bytes = std::min(target->struct_size, sizeof(Struct));
-  filled.struct_size = target->struct_size;
-  std::memcpy(target, &filled, bytes);
-  return OkStatus();
-}
-
-elastic::internal::StatusOr<Session::Deadline> DeadlineOf(const elastic_call_options* options) {
-  if (options == nullptr) {
-    return Session::Deadline();
-  }
-  if (options->struct_size < sizeof(elastic_call_options) || options->timeout_ns < 0) {
-    return InvalidArgumentError(StrCat("elastic_call_options with struct_size ",
-                                       options->struct_size, " and timeout_ns ",
-                                       options->timeout_ns, ": need sizeof the struct and >= 0"));
-  }
-  if (options->timeout_ns == 0) {
-    return Session::Deadline();
-  }
-  return Session::Deadline(elastic::internal::Now() +
-                           elastic::internal::Duration(options->timeout_ns));
-}
-
-elastic_status NotAMember(const char* name) {
-  return Remember(ELASTIC_NOT_A_MEMBER,
-                  StrCat(name,
-                         ": this process is not a member of a generation yet; call "
-                         "elastic_join first, or use elastic_run"));
-}
-
-// What every call that needs a membership checks first.
-template <class Call>
-elastic_status AsMember(const char* name, const elastic_call_options* options, Call call) {
-  if (Status status = CheckInitialised(); !status.ok()) {
-    return Remember(status);
-  }
-  if (!process.session->membership()) {
-    return NotAMember(name);
-  }
-  auto deadline = DeadlineOf(options);
-  if (!deadline.ok()) {
-    return Remember(deadline.status());
-  }
-  return Remember(call(*deadline));
-}
+using elastic::internal::border::AsMember;
+using elastic::internal::border::CheckInitialised;
+using elastic::internal::border::DeadlineOf;
+using elastic::internal::border::FillStruct;
+using elastic::internal::border::LastError;
+using elastic::internal::border::LastStatus;
+using elastic::internal::border::NotAMember;
+using elastic::internal::border::process;
+using elastic::internal::border::Remember;
 
 // Also left by an exception of the program's that passes through.
 struct InsideRun {
@@ -170,8 +77,8 @@ Status CheckReduction(const void* in, const void* out, size_t count, elastic_dat
 
 extern "C" {
 
-const char* elastic_last_error(void) { return last_error.c_str(); }
-elastic_status elastic_last_status(void) { return last_status; }
+const char* elastic_last_error(void) { return LastError().c_str(); }
+elastic_status elastic_last_status(void) { return LastStatus(); }
 const char* elastic_version(void) { return ELASTIC_VERSION_TEXT; }
 
 elastic_status elastic_init(const elastic_init_options* options) {
@@ -244,7 +151,7 @@ elastic_status elastic_join(elastic_membership* membership, const elastic_call_o
 elastic_status elastic_get_membership(elastic_membership* membership) {
   const auto found = MembershipFor("elastic_get_membership");
   if (!found) {
-    return last_status;
+    return LastStatus();
   }
   const auto& place = found->place;
   return Remember(FillStruct(membership,
@@ -358,7 +265,7 @@ elastic_status elastic_run(elastic_function function, void* user) {
   std::string own_error;
   const Status status = elastic::internal::RunLoop(*process.session, [&] {
     own = function(user);
-    own_error = last_error;
+    own_error = LastError();
     return own == ELASTIC_OK        ? elastic::internal::Verdict::kDone
            : own == ELASTIC_ABORTED ? elastic::internal::Verdict::kAborted
                                     : elastic::internal::Verdict::kFailed;

@@ -262,21 +262,6 @@ void Member::StateOffered(const GenerationId& generation, const Context::Offer& 
   Feed(worker_event::StateOffered{generation, offer.held});
 }
 
-std::optional<std::span<std::byte>> Member::RoomForState() {
-  MutexLock lock(mutex_);
-  if (!parked_ || !fatal_.ok()) {
-    return std::nullopt;
-  }
-  if (offered_bytes_ != memory_->bytes()) {
-    GiveUp(InvalidArgumentError(StrCat("the state of this job has ", offered_bytes_,
-                                       " bytes, this program's elastic_state_create asked for ",
-                                       memory_->bytes(), ": start the same program on all hosts")));
-    return std::nullopt;
-  }
-  filling_ = true;
-  return memory_->next();
-}
-
 bool Member::TransferMustStop() {
   MutexLock lock(mutex_);
   return filling_ && !parked_;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "rendezvous/base/hash.h"
@@ -24,27 +23,10 @@ Status OutOfTime(const char* what) {
 
 }  // namespace
 
-void Member::UseState(std::unique_ptr<StateMemory> memory) {
-  MutexLock lock(mutex_);
-  memory_ = std::move(memory);
-}
-
 bool Member::joined() {
   MutexLock lock(mutex_);
   return ready_declared_;
 }
-
-std::span<std::byte> Member::current() {
-  MutexLock lock(mutex_);
-  return memory_->current();
-}
-
-std::span<std::byte> Member::next() {
-  MutexLock lock(mutex_);
-  return memory_->next();
-}
-
-uint64_t Member::committed_step() { return parts_.page.held().step; }
 
 std::optional<Membership> Member::membership() {
   MutexLock lock(mutex_);
@@ -149,41 +131,6 @@ Status Member::EnterNext(Deadline deadline) {
     return OkStatus();
   }
   return returned_ ? OkStatus() : OutOfTime("waiting for a generation with this process");
-}
-
-// The first members agree on rank 0's initial state and commit it as version 0 (P7). It goes into
-// `next`, so that a loss in the middle leaves every rank's own initial state whole.
-Status Member::Synchronise(Deadline deadline) {
-  bool first = false;
-  std::span<std::byte> source;
-  std::span<std::byte> target;
-  {
-    MutexLock lock(mutex_);
-    first = call_->kind == GenerationKind::kInstalled && !call_->resume.valid();
-    source = memory_->current();
-    target = memory_->next();
-  }
-  if (!first) {
-    return OkStatus();
-  }
-  const auto take_first_state = [&](Communicator& communicator) -> Status {
-    uint64_t bytes = source.size();
-    RETURN_IF_ERROR(communicator.Broadcast(&bytes, sizeof bytes, 0, {}, deadline).status());
-    if (bytes != source.size()) {
-      return InvalidArgumentError(StrCat("the state of rank 0 has ", bytes,
-                                         " bytes, this program's elastic_state_create asked for ",
-                                         source.size(), ": start the same program on all hosts"));
-    }
-    if (bytes == 0) {
-      return OkStatus();
-    }
-    if (communicator.rank() == 0) {
-      std::copy(source.begin(), source.end(), target.begin());
-    }
-    return communicator.Broadcast(target.data(), target.size(), 0, {}, deadline).status();
-  };
-  RETURN_IF_ERROR(Collective(take_first_state, Phase::kRestoring));
-  return Commit(0, deadline);
 }
 
 // ---- commit ----------------------------------------
