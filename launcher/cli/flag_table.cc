@@ -11,16 +11,29 @@ using Options = RunOptions;
 
 constexpr Flag kFlags[] = {
     {"--num-proc", "-np", "N", FlagGroup::kWorkers, &Options::np, "required",
-     "workers to run; lost ones are replaced until there are N again"},
+     "workers that the job begins with; lost ones are replaced"},
     {"--min-np", "", "M", FlagGroup::kWorkers, &Options::min_np, "default: same as -np",
      "fewest workers that may train; with fewer left the job waits"},
-    {"--hosts", "-H", "HOST:SLOTS,...", FlagGroup::kHosts, &Options::hosts, "default: localhost:N",
+    {"--max-np", "", "N", FlagGroup::kWorkers, &Options::max_np, "default: same as -np",
+     "most workers that may train; free slots are filled up to it"},
+    {"--hosts", "-H", "HOST:SLOTS,...", FlagGroup::kHosts, &Options::hosts,
+     "default: localhost with --max-np slots",
      "hosts and how many workers each can take; this version takes loopback addresses, each one a "
      "host of its own"},
+    {"--no-progress-limit", "", "N", FlagGroup::kFailures, &Options::no_progress_limit, "",
+     "the job ends when this many generations in a row fail without a newly committed step; 0: it "
+     "never ends for that"},
+    {"--allow-restart-from-zero", "", "", FlagGroup::kFailures, &Options::allow_restart_from_zero,
+     "",
+     "when no copy of the committed state is left, begin anew from the programs' initial state; "
+     "without it the job then ends with exit code 5"},
+    {"--start-timeout", "", "TIME", FlagGroup::kTimes, &Options::start_timeout, "",
+     "how long to wait for -np workers to be ready; then the job begins with --min-np or more, or "
+     "ends"},
     {"--heartbeat-timeout", "", "TIME", FlagGroup::kTimes, &Options::heartbeat_timeout, "",
      "a host silent for this long is lost"},
     {"--elastic-timeout", "", "TIME", FlagGroup::kTimes, &Options::elastic_timeout, "",
-     "how long to wait with too few workers before the job ends"},
+     "how long a job that has begun waits with too few workers before it ends"},
     {"--entry-timeout", "", "TIME", FlagGroup::kTimes, &Options::entry_timeout, "",
      "a worker that takes longer to enter a new generation is removed"},
     {"--grace-period", "", "TIME", FlagGroup::kTimes, &Options::grace_period, "",

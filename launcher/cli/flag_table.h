@@ -13,10 +13,10 @@ namespace elastic::internal {
 // The member of RunOptions that a flag writes; its type says how the value is read. A flag of type
 // bool takes no value.
 using FlagTarget =
-    std::variant<bool RunOptions::*, std::optional<int> RunOptions::*, Duration RunOptions::*,
-                 std::string RunOptions::*, Severity RunOptions::*>;
+    std::variant<bool RunOptions::*, int RunOptions::*, std::optional<int> RunOptions::*,
+                 Duration RunOptions::*, std::string RunOptions::*, Severity RunOptions::*>;
 
-enum class FlagGroup { kWorkers, kHosts, kTimes, kOutput };
+enum class FlagGroup { kWorkers, kHosts, kFailures, kTimes, kOutput };
 
 struct Flag {
   std::string_view name;         // `--num-proc`

@@ -22,9 +22,10 @@ TEST_CASE("EveryFlagHasOneMeaningAndIsExplainedInHelp") {
 
 TEST_CASE("HelpShowsDefaultsWithUnitsExitCodesAndAnExample") {
   const std::string help = HelpText();
-  for (const char* text : {"default: 3s", "default: 600s", "default: 60s", "default: 20s",
-                           "default: same as -np", "default: localhost:N", "default: info",
-                           "default: 127.0.0.1:0", "(required)", "130", "143", "Example:"}) {
+  for (const char* text :
+       {"default: 3s", "default: 600s", "default: 60s", "default: 20s", "default: same as -np",
+        "default: localhost with --max-np slots", "default: 3)", "default: info",
+        "default: 127.0.0.1:0", "(required)", "130", "143", "Example:"}) {
     CHECK_THAT(help, Catch::Contains(text));
   }
 }

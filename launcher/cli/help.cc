@@ -27,10 +27,12 @@ constexpr std::string_view kEnd =
     "\n"
     "Exit codes:\n"
     "    0  the job finished\n"
-    "    1  a worker failed for good, or three generations in a row brought no committed step\n"
+    "    1  a worker failed for good, or too many generations in a row brought no committed step\n"
+    "       (--no-progress-limit)\n"
     "    2  wrong flags or set-up: nothing was started\n"
-    "    3  fewer than --min-np workers for longer than --elastic-timeout\n"
-    "    5  the committed state, or the job's server, was lost\n"
+    "    3  fewer than --min-np workers at --start-timeout, or later for longer than\n"
+    "       --elastic-timeout\n"
+    "    5  the committed state, or the job's server, was lost (--allow-restart-from-zero)\n"
     "  130  stopped by Ctrl-C (SIGINT)\n"
     "  143  stopped by SIGTERM or SIGHUP\n"
     "\n"
@@ -41,6 +43,7 @@ std::string_view Title(FlagGroup group) {
   switch (group) {
     case FlagGroup::kWorkers: return "Workers";
     case FlagGroup::kHosts: return "Hosts";
+    case FlagGroup::kFailures: return "Failures";
     case FlagGroup::kTimes: return "Times";
     case FlagGroup::kOutput: return "Output";
   }
@@ -52,6 +55,9 @@ std::string DefaultText(const Flag& flag) {
     return std::string(flag.default_note);
   }
   const RunOptions defaults;
+  if (const auto* number = std::get_if<int RunOptions::*>(&flag.target)) {
+    return "default: " + std::to_string(defaults.*(*number));
+  }
   if (const auto* duration = std::get_if<Duration RunOptions::*>(&flag.target)) {
     return "default: " + FormatDuration(defaults.*(*duration));
   }

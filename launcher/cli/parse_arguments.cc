@@ -18,11 +18,25 @@ Status BadValue(const Flag& flag, std::string_view value, std::string_view wante
   return InvalidArgumentError(StrCat(FlagName(flag), " '", value, "': want ", wanted));
 }
 
-Status ReadValue(const Flag& flag, std::string_view text, std::optional<int>& value) {
+std::optional<int> WholeNumber(std::string_view text) {
   int number = 0;
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end) {
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+Status ReadValue(const Flag& flag, std::string_view text, int& value) {
+  const std::optional<int> number = WholeNumber(text);
+  if (!number) {
+    return BadValue(flag, text, "a whole number, 0 or more");
+  }
+  value = *number;
+  return OkStatus();
+}
+
+Status ReadValue(const Flag& flag, std::string_view text, std::optional<int>& value) {
+  const std::optional<int> number = WholeNumber(text);
+  if (!number) {
     return BadValue(flag, text, StrCat("a whole number of workers from 1 to ", kMembersMax));
   }
   value = number;

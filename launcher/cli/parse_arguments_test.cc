@@ -30,6 +30,12 @@ TEST_CASE("FlagsAreReadUpToTheCommandAndTheCommandIsLeftAlone") {
                                      "4",
                                      "--min-np",
                                      "2",
+                                     "--max-np=6",
+                                     "--no-progress-limit",
+                                     "0",
+                                     "--allow-restart-from-zero",
+                                     "--start-timeout",
+                                     "5m",
                                      "-H",
                                      "a:2,b:2",
                                      "--heartbeat-timeout",
@@ -51,6 +57,10 @@ TEST_CASE("FlagsAreReadUpToTheCommandAndTheCommandIsLeftAlone") {
                                      ""});
   CHECK(options.np == 4);
   CHECK(options.min_np == 2);
+  CHECK(options.max_np == 6);
+  CHECK(options.no_progress_limit == 0);
+  CHECK(options.allow_restart_from_zero);
+  CHECK(options.start_timeout == 300s);
   CHECK(options.hosts == "a:2,b:2");
   CHECK(options.heartbeat_timeout == 1500ms);
   CHECK(options.elastic_timeout == 90s);
@@ -66,6 +76,10 @@ TEST_CASE("WithoutFlagsTheDefaultsHold") {
   const RunOptions options = Parsed({"./train"});
   CHECK_FALSE(options.np);
   CHECK_FALSE(options.min_np);
+  CHECK_FALSE(options.max_np);
+  CHECK(options.no_progress_limit == 3);
+  CHECK_FALSE(options.allow_restart_from_zero);
+  CHECK(options.start_timeout == 600s);
   CHECK(options.heartbeat_timeout == 3s);
   CHECK(options.elastic_timeout == 600s);
   CHECK(options.grace_period == 20s);
@@ -113,6 +127,8 @@ TEST_CASE("AValueOfTheWrongTypeIsNamedWithWhatIsWanted") {
   CHECK_THAT(Refused({"-np", "2.5"}), Catch::Contains("'2.5'"));
   CHECK_THAT(Refused({"-np="}), Catch::Contains("''"));
   CHECK_THAT(Refused({"-np", "99999999999"}), Catch::Contains("'99999999999'"));
+  CHECK_THAT(Refused({"--no-progress-limit", "3x"}),
+             Catch::Contains("'3x'") && Catch::Contains("0 or more"));
   CHECK_THAT(Refused({"--min-np", "two"}), Catch::Contains("'two'"));
   CHECK_THAT(Refused({"--grace-period", "5 parsecs"}),
              Catch::Contains("'5 parsecs'") && Catch::Contains("300ms"));

@@ -27,7 +27,7 @@ Status MissingCount(const RunOptions& options) {
 
 StatusOr<std::vector<HostSpec>> HostsOf(const RunOptions& options) {
   if (options.hosts.empty()) {
-    return std::vector<HostSpec>{{"localhost", *options.np}};
+    return std::vector<HostSpec>{{"localhost", options.max_np.value_or(*options.np)}};
   }
   ASSIGN_OR_RETURN(auto hosts, ParseHostList(options.hosts));
   std::map<std::string, std::string> names;  // of each address
@@ -53,7 +53,10 @@ StatusOr<JobSpec> MakeJobSpec(const RunOptions& options, std::string job_id) {
   ASSIGN_OR_RETURN(job.hosts, HostsOf(options));
   job.np = *options.np;
   job.min_np = options.min_np.value_or(job.np);
-  job.max_np = job.np;
+  job.max_np = options.max_np.value_or(job.np);
+  job.no_progress_limit = options.no_progress_limit;
+  job.allow_restart_from_zero = options.allow_restart_from_zero;
+  job.start_timeout = options.start_timeout;
   job.heartbeat_timeout = options.heartbeat_timeout;
   job.elastic_timeout = options.elastic_timeout;
   job.entry_timeout = options.entry_timeout;

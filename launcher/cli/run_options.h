@@ -15,7 +15,11 @@ namespace elastic::internal {
 struct RunOptions {
   std::optional<int> np;
   std::optional<int> min_np;
+  std::optional<int> max_np;
   std::string hosts;
+  int no_progress_limit = kNoProgressLimitDefault;
+  bool allow_restart_from_zero = false;
+  Duration start_timeout = kStartTimeoutDefault;
   Duration heartbeat_timeout = kHeartbeatTimeoutDefault;
   Duration elastic_timeout = kElasticTimeoutDefault;
   Duration entry_timeout = kEntryTimeoutDefault;

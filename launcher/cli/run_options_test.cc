@@ -32,9 +32,30 @@ TEST_CASE("WithoutHostsAllWorkersRunOnLocalhostAndMinNpIsNp") {
   CHECK(job->max_np == 4);
 }
 
-TEST_CASE("TheJobTakesItsTimesFromTheFlags") {
+TEST_CASE("WithoutHostsLocalhostHasRoomForTheMostWorkers") {
+  RunOptions options = Valid();
+  options.max_np = 6;
+  const auto job = MakeJobSpec(options, "job");
+  REQUIRE(job.ok());
+  CHECK(job->hosts[0].slots == 6);
+  CHECK(job->np == 4);
+  CHECK(job->max_np == 6);
+}
+
+TEST_CASE("SlotsBetweenNpAndMaxNpAreEnough") {
+  RunOptions options = Valid();
+  options.max_np = 8;
+  options.hosts = "127.0.0.1:3,127.0.0.2:2";
+  CHECK(MakeJobSpec(options, "job").ok());
+}
+
+TEST_CASE("TheJobTakesItsLimitsFromTheFlags") {
   RunOptions options = Valid();
   options.min_np = 2;
+  options.max_np = 5;
+  options.no_progress_limit = 0;
+  options.allow_restart_from_zero = true;
+  options.start_timeout = 9s;
   options.hosts = "127.0.0.1:2,127.0.0.2:3";
   options.heartbeat_timeout = 1s;
   options.elastic_timeout = 2s;
@@ -43,6 +64,10 @@ TEST_CASE("TheJobTakesItsTimesFromTheFlags") {
   const auto job = MakeJobSpec(options, "job");
   REQUIRE(job.ok());
   CHECK(job->min_np == 2);
+  CHECK(job->max_np == 5);
+  CHECK(job->no_progress_limit == 0);
+  CHECK(job->allow_restart_from_zero);
+  CHECK(job->start_timeout == 9s);
   CHECK(job->hosts.size() == 2);
   CHECK(job->heartbeat_timeout == 1s);
   CHECK(job->elastic_timeout == 2s);

@@ -53,6 +53,7 @@ inline constexpr int kEdgeTriesMax = 3;
 
 // Defaults of flags.
 inline constexpr Duration kHeartbeatTimeoutDefault = std::chrono::seconds(3);
+inline constexpr Duration kStartTimeoutDefault = std::chrono::seconds(600);  // as in Horovod
 inline constexpr Duration kElasticTimeoutDefault = std::chrono::seconds(600);
 inline constexpr Duration kGracePeriodDefault = std::chrono::seconds(20);
 inline constexpr Duration kEntryTimeoutDefault = std::chrono::seconds(60);

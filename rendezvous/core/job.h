@@ -19,16 +19,21 @@ struct HostSpec {
 // What the user asked for.
 struct JobSpec {
   std::string job_id;
-  int np = 1;      // workers to run
+  int np = 1;      // workers that the job begins with
   int min_np = 1;  // fewest that may train
-  int max_np = 1;  // most that may train; equals np until growth has a flag
+  int max_np = 1;  // most that may train; the job grows up to it where slots are free
   std::vector<HostSpec> hosts;
   Duration heartbeat_timeout = kHeartbeatTimeoutDefault;
+  // How long the first generation waits for np workers, before it begins with min_np or more.
+  Duration start_timeout = kStartTimeoutDefault;
   Duration elastic_timeout = kElasticTimeoutDefault;
   Duration entry_timeout = kEntryTimeoutDefault;
   Duration orphan_limit = kOrphanLimitInProcess;
   Duration grace_period = kGracePeriodDefault;  // the agents' own; the server waits a little longer
+  // Generations in a row that may fail without a newly committed step; 0: any number.
   int no_progress_limit = kNoProgressLimitDefault;
+  // P19: when no holder of the committed state can come back, begin anew instead of ending.
+  bool allow_restart_from_zero = false;
 };
 
 // What every job must be, whichever program it was given to. Values are named by the flags that
@@ -42,7 +47,7 @@ enum class JobExit : int {
   kFinished = 0,
   kWorkerFailure = 1,  // a worker failed for good, or a crash loop
   kUsage = 2,
-  kTooFewWorkers = 3,  // below min-np for longer than --elastic-timeout
+  kTooFewWorkers = 3,  // below min-np at --start-timeout, or for longer than --elastic-timeout
   kStateLost = 5,      // no holder of the committed state, or the server, is left
 };
 

@@ -23,6 +23,19 @@ Status CheckCounts(const JobSpec& job) {
     return InvalidArgumentError(StrCat("--min-np ", job.min_np, " is more than -np ", job.np,
                                        ": lower --min-np or raise -np"));
   }
+  if (job.max_np < job.np) {
+    return InvalidArgumentError(StrCat("--max-np ", job.max_np, " is less than -np ", job.np,
+                                       ": raise --max-np or lower -np"));
+  }
+  if (job.max_np > kMembersMax) {
+    return ResourceExhaustedError(
+        StrCat("--max-np ", job.max_np, ": a job can have at most ", kMembersMax, " workers"));
+  }
+  if (job.no_progress_limit < 0) {
+    return InvalidArgumentError(
+        StrCat("--no-progress-limit ", job.no_progress_limit,
+               ": want how many generations in a row may fail, or 0 for any number"));
+  }
   return OkStatus();
 }
 
@@ -48,6 +61,11 @@ Status CheckTimes(const JobSpec& job) {
     return InvalidArgumentError(
         StrCat("--heartbeat-timeout ", FormatDuration(job.heartbeat_timeout), ": want at least ",
                FormatDuration(kHeartbeatTimeoutMin), ", two heartbeats of an agent"));
+  }
+  if (job.start_timeout == Duration::zero()) {
+    return InvalidArgumentError(
+        StrCat("--start-timeout 0: no worker could be ready by then, want for example ",
+               FormatDuration(kStartTimeoutDefault)));
   }
   if (job.entry_timeout == Duration::zero()) {
     return InvalidArgumentError(

@@ -49,6 +49,30 @@ TEST_CASE("MinNpLiesBetweenOneAndNp") {
   CheckRefused(job, StatusCode::kInvalidArgument, "--min-np 0");
 }
 
+TEST_CASE("MaxNpLiesBetweenNpAndTheLimitOfAJob") {
+  JobSpec job = Valid();
+  job.max_np = 3;
+  CheckRefused(job, StatusCode::kInvalidArgument, "--max-np 3 is less than -np 4");
+  job.max_np = kMembersMax + 1;
+  CheckRefused(job, StatusCode::kResourceExhausted, StrCat("--max-np ", kMembersMax + 1));
+  job.max_np = 100;  // more than there are slots: those are the limit
+  CHECK(CheckJob(job).ok());
+}
+
+TEST_CASE("ANegativeNoProgressLimitIsRefusedAndZeroMeansNone") {
+  JobSpec job = Valid();
+  job.no_progress_limit = -1;
+  CheckRefused(job, StatusCode::kInvalidArgument, "--no-progress-limit -1");
+  job.no_progress_limit = 0;
+  CHECK(CheckJob(job).ok());
+}
+
+TEST_CASE("AStartWithoutTimeIsRefused") {
+  JobSpec job = Valid();
+  job.start_timeout = 0s;
+  CheckRefused(job, StatusCode::kInvalidArgument, "--start-timeout 0");
+}
+
 TEST_CASE("FewerSlotsThanWorkersNamesBothNumbersAndTheHosts") {
   JobSpec job = Valid();
   job.hosts[0].slots = 1;

@@ -22,10 +22,14 @@ struct Words {
   std::string job_id = "job";
   int np = 0;
   std::optional<int> min_np;
+  std::optional<int> max_np;
   std::string hosts;
   std::string listen = "127.0.0.1";
   int port = 0;
   std::string status_address = "127.0.0.1:0";
+  int no_progress_limit = kNoProgressLimitDefault;
+  bool allow_restart_from_zero = false;
+  std::string start_timeout = FormatDuration(kStartTimeoutDefault);
   std::string heartbeat_timeout = FormatDuration(kHeartbeatTimeoutDefault);
   std::string elastic_timeout = FormatDuration(kElasticTimeoutDefault);
   std::string entry_timeout = FormatDuration(kEntryTimeoutDefault);
@@ -35,6 +39,7 @@ struct Words {
 
 Status FillTimes(const Words& words, JobSpec& job) {
   const std::tuple<const char*, const std::string&, Duration&> times[] = {
+      {"--start-timeout", words.start_timeout, job.start_timeout},
       {"--heartbeat-timeout", words.heartbeat_timeout, job.heartbeat_timeout},
       {"--elastic-timeout", words.elastic_timeout, job.elastic_timeout},
       {"--entry-timeout", words.entry_timeout, job.entry_timeout},
@@ -62,8 +67,11 @@ StatusOr<RendezvousFlags> Weigh(const Words& words) {
   RendezvousFlags flags;
   JobSpec& job = flags.job;
   job.job_id = words.job_id;
-  job.np = job.max_np = words.np;
+  job.np = words.np;
   job.min_np = words.min_np.value_or(words.np);
+  job.max_np = words.max_np.value_or(words.np);
+  job.no_progress_limit = words.no_progress_limit;
+  job.allow_restart_from_zero = words.allow_restart_from_zero;
   ASSIGN_OR_RETURN(job.hosts, ParseHostList(words.hosts));
   RETURN_IF_ERROR(FillTimes(words, job));
   RETURN_IF_ERROR(CheckJob(job));
@@ -78,8 +86,10 @@ StatusOr<RendezvousFlags> Weigh(const Words& words) {
 void AddOptions(CLI::App& app, Words& words) {
   app.add_option("--job-id", words.job_id, "agents must have been started for this job")
       ->capture_default_str();
-  app.add_option("-n,--np", words.np, "workers to run (-np is taken, too)")->required();
+  app.add_option("-n,--np", words.np, "workers that the job begins with (-np is taken, too)")
+      ->required();
   app.add_option("--min-np", words.min_np, "fewest that may train; default: same as --np");
+  app.add_option("--max-np", words.max_np, "most that may train; default: same as --np");
   app.add_option("-H,--hosts", words.hosts, "HOST:SLOTS,...: hosts whose agents may register")
       ->required();
   app.add_option("--listen", words.listen,
@@ -91,6 +101,14 @@ void AddOptions(CLI::App& app, Words& words) {
       ->check(CLI::Range(0, 65535));
   app.add_option("--status-address", words.status_address,
                  "HOST:PORT of the read-only status service")
+      ->capture_default_str();
+  app.add_option("--no-progress-limit", words.no_progress_limit,
+                 "generations in a row that may fail without a committed step; 0: any number")
+      ->capture_default_str();
+  app.add_flag("--allow-restart-from-zero", words.allow_restart_from_zero,
+               "begin anew when no copy of the committed state is left");
+  app.add_option("--start-timeout", words.start_timeout,
+                 "how long to wait for --np workers before the job begins with --min-np")
       ->capture_default_str();
   app.add_option("--heartbeat-timeout", words.heartbeat_timeout,
                  "a host is lost after this silence")

@@ -15,12 +15,18 @@ ParsedFlags Parse(std::vector<const char*> words) {
 }  // namespace
 
 TEST_CASE("The flags of elastic-rendezvous make a job") {
-  const ParsedFlags parsed = Parse({"-np", "3", "--min-np", "2", "-H", "a:2,b", "--port", "4000",
-                                    "--heartbeat-timeout", "5s", "--log-level", "debug"});
+  const ParsedFlags parsed =
+      Parse({"-np", "3", "--min-np", "2", "-H", "a:2,b", "--port", "4000", "--heartbeat-timeout",
+             "5s", "--log-level", "debug", "--max-np", "5", "--no-progress-limit", "0",
+             "--start-timeout", "7s", "--allow-restart-from-zero"});
   REQUIRE(parsed.flags.has_value());
   const JobSpec& job = parsed.flags->job;
   CHECK(job.np == 3);
   CHECK(job.min_np == 2);
+  CHECK(job.max_np == 5);
+  CHECK(job.no_progress_limit == 0);
+  CHECK(job.start_timeout == std::chrono::seconds(7));
+  CHECK(job.allow_restart_from_zero);
   REQUIRE(job.hosts.size() == 2);
   CHECK(job.hosts[0].name == "a");
   CHECK(job.hosts[0].slots == 2);
@@ -48,6 +54,9 @@ TEST_CASE("Wrong flags of elastic-rendezvous end with exit code 2") {
       {"-np", "3", "-H", "a:2"},
       {"-np", "2", "--min-np", "3", "-H", "a:2"},
       {"-np", "2", "--min-np", "0", "-H", "a:2"},
+      {"-np", "2", "--max-np", "1", "-H", "a:2"},
+      {"-np", "2", "--no-progress-limit", "-1", "-H", "a:2"},
+      {"-np", "2", "--start-timeout", "0", "-H", "a:2"},
       {"-np", "2", "-H", "a:0"},
       {"-np", "2", "-H", "a:b"},
       {"-np", "2", "-H", ":2"},
