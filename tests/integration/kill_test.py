@@ -13,6 +13,10 @@ import processes
 import runner
 from waiting import pause_until, wait_until
 
+SOAK_RUNS = {
+    "AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced": 50,
+    "AKillDuringReFormingStartsTheNextGeneration": 50,
+}
 STEPS = ["--steps", 400, "--step-us", 3000]
 # A state whose copying takes long enough to be hit.
 BIG = ["--state-bytes", 48 << 20]

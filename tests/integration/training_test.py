@@ -11,6 +11,8 @@ import training
 from job import HOSTS
 from waiting import pause_until
 
+SOAK_RUNS = {"TrainingThatLosesAWorkerEndsAsTheUndisturbedOne": 50}
+
 
 def _train(context, arguments, min_np, disturb=None):
     """(records, accuracy) of a training by four workers; disturb(job) may kill some."""

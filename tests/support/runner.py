@@ -1,9 +1,17 @@
 """Runs the tests of one file: every function whose name begins with a capital letter.
 
-  tests/integration/kill_test.py --build build/dev [NAME...] [--runs N] [--seed S] [--keep]
+  tests/integration/kill_test.py --build build/dev [NAME...] [--runs N | --soak] [--seed S] [--keep]
 
 A test takes a Context. After each test nothing of its jobs may be left: no process, no named
 socket, no file of ours, no /dev/shm entry; that is checked here, so that no test can forget it.
+
+A test that repeats something repeats it `context.runs` times. How often is said in its file, in one
+place that scripts/soak reads, too:
+
+  SOAK_RUNS = {"NameOfTheTest": 50}
+
+`--soak` runs these tests only, that often each; without it they do a tenth (5 here), other tests
+have RUNS. `--runs N` overrides both.
 """
 
 import argparse
@@ -22,6 +30,9 @@ import leftovers
 import oracle
 import processes
 from waiting import TimedOut, wait_until
+
+RUNS = 5
+SOAK_SECONDS_MAX = 6 * 3600.0
 
 
 class Context:
@@ -96,9 +107,19 @@ class Context:
                                  f"{processes.describe(pids)}; {things}") from None
 
 
-def run_one(name, function, options):
+def runs_of(name, soak_runs, options):
+    """How often a test repeats what it repeats."""
+    if options.runs is not None:
+        return options.runs
+    whole = soak_runs.get(name)
+    if whole is None:
+        return RUNS
+    return whole if options.soak else -(-whole // 10)
+
+
+def run_one(name, function, runs, options):
     folder = tempfile.mkdtemp(prefix="et-")
-    context = Context(options.build, folder, options.runs, options.seed)
+    context = Context(options.build, folder, runs, options.seed)
     start = time.monotonic()
     try:
         function(context)
@@ -122,22 +143,28 @@ def main(namespace):
     parser = argparse.ArgumentParser(description=namespace["__doc__"])
     parser.add_argument("names", nargs="*", help="tests to run; all if none")
     parser.add_argument("--build", required=True, help="build folder with bin/elastic-run")
-    parser.add_argument("--runs", type=int, default=5, help="runs of the random tests")
+    parser.add_argument("--runs", type=int, default=None, help="runs of the repeating tests")
+    parser.add_argument("--soak", action="store_true",
+                        help="the tests that SOAK_RUNS of the file names, as often as it says")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--keep", action="store_true", help="keep the tests' folders")
-    parser.add_argument("--timeout", type=float, default=600, help="dump stacks, exit then")
+    parser.add_argument("--timeout", type=float, default=None,
+                        help="seconds; dump stacks, exit then (600; 6 hours with --soak)")
     options = parser.parse_args()
     if options.seed is None:
         options.seed = int.from_bytes(os.urandom(4), "little")
     print(f"seed {options.seed} (repeat with --seed {options.seed})", flush=True)
-    faulthandler.dump_traceback_later(options.timeout, exit=True)
+    limit = options.timeout or (SOAK_SECONDS_MAX if options.soak else 600)
+    faulthandler.dump_traceback_later(limit, exit=True)
     processes.become_subreaper()
     tests = {n: f for n, f in namespace.items() if n[0].isupper() and callable(f)
              and getattr(f, "__module__", "") == "__main__"}
-    unknown = [n for n in options.names if n not in tests]
+    soak_runs = namespace.get("SOAK_RUNS", {})
+    unknown = [n for n in [*options.names, *soak_runs] if n not in tests]
     if unknown:
         sys.exit(f"no test {unknown}; there are {sorted(tests)}")
-    results = [run_one(n, f, options) for n, f in tests.items()
-               if not options.names or n in options.names]
+    chosen = options.names or (soak_runs if options.soak else tests)
+    results = [run_one(n, f, runs_of(n, soak_runs, options), options) for n, f in tests.items()
+               if n in chosen]
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     sys.exit(0 if all(results) and results else 1)
