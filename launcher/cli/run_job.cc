@@ -57,7 +57,8 @@ void SayStart(Console& console, const RunOptions& options, const JobSpec& job,
   console.Say(
       Severity::kInfo,
       StrCat("job ", job.job_id, ": ", job.np, job.np == 1 ? " worker" : " workers", " (at least ",
-             job.min_np, ") of ", options.command.front(), " on ", FormatHostList(job.hosts)));
+             job.min_np, job.max_np > job.np ? StrCat(", at most ", job.max_np) : std::string(),
+             ") of ", options.command.front(), " on ", FormatHostList(job.hosts)));
   console.Say(Severity::kInfo, StrCat("status: elastic-ctl status --address ", status_address,
                                       "; the job ends with this process, pid ", getpid()));
   if (!IsLocalOnly(status_address)) {

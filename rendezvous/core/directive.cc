@@ -95,11 +95,13 @@ bool Membership::State::SlotFree(int index, const std::vector<int32_t>& slots) c
   });
 }
 
-// Which slots should have a live worker, so that -np of them run. Slots that have one keep it; free
-// ones are filled in the order in which the user named the hosts, so that a lost worker is replaced
-// in its own slot before a spare one is used.
+// Which slots should have a live worker: -np of them until the job has begun, so that it begins
+// with the same ones each time, whichever program starts faster; then as many as may train. Slots
+// that have one keep it; free ones are filled in the order in which the user named the hosts, so
+// that a lost worker is replaced in its own slot before a spare one is used.
 std::vector<std::vector<int32_t>> Membership::State::WantedSlots() const {
   std::vector<std::set<int32_t>> wanted(hosts.size());
+  const int most = installed ? spec.max_np : spec.np;
   int count = 0;
   if (installed) {
     for (const auto& [id, worker] : workers) {
@@ -115,7 +117,7 @@ std::vector<std::vector<int32_t>> Membership::State::WantedSlots() const {
     // Before the first generation the plan does not depend on who registers first.
     const bool available = installed ? hosts[host].connection && !Silent(hosts[host])
                                      : !hosts[host].start_failure || hosts[host].connection;
-    for (int32_t slot = 0; available && slot < hosts[host].spec.slots && count < spec.np; ++slot) {
+    for (int32_t slot = 0; available && slot < hosts[host].spec.slots && count < most; ++slot) {
       count += wanted[host].insert(slot).second ? 1 : 0;
     }
   }

@@ -47,26 +47,30 @@ std::string What(const Wait& wait) {
   return "";
 }
 
-std::string UntilFlag(WaitReason reason) {
-  switch (reason) {
+std::string UntilFlag(const Wait& wait) {
+  switch (wait.reason) {
     case WaitReason::kEntry: return " (--entry-timeout)";
     case WaitReason::kAllMembersSilent:
     case WaitReason::kFenceAnswers: return "";  // no flag changes it
-    default: return " (--elastic-timeout)";
+    default: return wait.first ? " (--start-timeout)" : " (--elastic-timeout)";
   }
 }
 }  // namespace
+
+std::string Missing(const Wait& wait) {
+  return wait.who.empty() ? std::string() : "missing: " + Names(wait.who);
+}
 
 std::string Describe(const Wait& wait, Instant now) {
   if (wait.reason == WaitReason::kNone) {
     return "";
   }
   std::string text = What(wait);
-  if (!wait.who.empty()) {
-    text += StrCat("; missing: ", Names(wait.who));
+  if (const std::string missing = Missing(wait); !missing.empty()) {
+    text += "; " + missing;
   }
   if (wait.until && *wait.until > now) {
-    text += StrCat("; for another ", FormatDuration(*wait.until - now), UntilFlag(wait.reason));
+    text += StrCat("; for another ", FormatDuration(*wait.until - now), UntilFlag(wait));
   }
   return text;
 }

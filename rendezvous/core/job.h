@@ -84,7 +84,10 @@ struct Wait {
   int want = 0;
   std::vector<std::string> who;  // hosts or `rank R (host:slot)` waited for
   std::optional<Instant> until;  // when the job gives up or decides, if it does
+  bool first = false;            // for the first generation: --start-timeout says until when
 };
+// `missing: b:0, b:1`, the first few of many; empty when nobody is waited for.
+std::string Missing(const Wait& wait);
 // One line: what is wanted, what was found, until when, which flag changes it.
 std::string Describe(const Wait& wait, Instant now);
 

@@ -26,7 +26,7 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
       stepped(start),
       judges_from(start) {
   ELASTIC_CHECK(spec.np >= 1);
-  ELASTIC_CHECK(spec.min_np >= 1 && spec.min_np <= spec.np);
+  ELASTIC_CHECK(spec.min_np >= 1 && spec.min_np <= spec.np && spec.np <= spec.max_np);
   for (const HostSpec& host : spec.hosts) {
     hosts.emplace_back().spec = host;
   }

@@ -30,12 +30,29 @@ void Membership::State::End(int exit_code, std::string reason, StopMode mode) {
   publish_all = true;
 }
 
-// Waits that only the outside can end are given --elastic-timeout.
+// When a wait that only the outside can end has lasted long enough.
+Instant Membership::State::PatienceEnds() const {
+  return FirstRoundIsOver() ? broken_since.value_or(now) + spec.elastic_timeout
+                            : started + spec.start_timeout;
+}
+
 void Membership::State::GiveUpWaiting() {
-  if (ending || !broken_since || now < *broken_since + spec.elastic_timeout) {
+  if (ending || !broken_since || now < PatienceEnds()) {
     return;
   }
   const Wait wait = CurrentWait();
+  if (!FirstRoundIsOver()) {
+    const int ready = static_cast<int>(Newcomers().size());
+    End(static_cast<int>(JobExit::kTooFewWorkers),
+        StrCat("gave up after ", FormatDuration(spec.start_timeout),
+               " (--start-timeout): ", Describe(wait, now),
+               spec.min_np < spec.np
+                   ? StrCat("; ", spec.min_np, " workers that are ready would be ",
+                            "enough (--min-np), have ", ready)
+                   : std::string()),
+        StopMode::kGraceful);
+    return;
+  }
   const bool state = wait.reason == WaitReason::kResumeVersion;
   End(static_cast<int>(state ? JobExit::kStateLost : JobExit::kTooFewWorkers),
       StrCat("gave up after ", FormatDuration(spec.elastic_timeout),

@@ -27,14 +27,16 @@ bool Membership::State::FirstRoundIsOver() const {
   return installed || ending || (relearn && !all_spoke && may_speak) || history;
 }
 
-// The first generation needs all the workers that the user asked for; there is no state yet to be
-// saved by starting with fewer.
+// The first generation waits for all the workers that the user asked for, since there is no state
+// yet to be saved by starting with fewer. The wait has a fixed end: one that each newcomer moved
+// could go on for ever, and one that only newcomers looked at would not end after the last of them.
 void Membership::State::FormFirst() {
   if (FirstRoundIsOver()) {
     return;
   }
   const std::vector<const Worker*> ready = Newcomers();
-  if (std::ssize(ready) < spec.np) {
+  const int size = static_cast<int>(ready.size());
+  if (size < (now >= PatienceEnds() ? spec.min_np : spec.np)) {
     return;
   }
   if (!NumberLeft()) {
@@ -42,6 +44,11 @@ void Membership::State::FormFirst() {
     return;
   }
   std::vector<Candidate> candidates;
+  if (size < spec.np) {
+    Say(Severity::kWarning,
+        StrCat("begins with ", size, " of ", spec.np, " workers (-np) after ",
+               FormatDuration(spec.start_timeout), " (--start-timeout); ", Missing(CurrentWait())));
+  }
   for (const Worker* worker : ready) {
     if (std::ssize(candidates) == spec.np) {
       break;
@@ -109,7 +116,7 @@ void Membership::State::CheckFirstRound() {
     return;
   }
   const bool keeps_dying = std::ranges::any_of(first_deaths, [&](const auto& slot) {
-    return slot.second >= std::max(1, spec.no_progress_limit);
+    return spec.no_progress_limit > 0 && slot.second >= spec.no_progress_limit;
   });
   const bool hopeless = round.crashed > 0 || all_ended || keeps_dying ||
                         (round.left > 0 && round.joined > 0 && round.starting == 0);

@@ -35,7 +35,7 @@ Plan Membership::State::Examine() const {
   // Those of a successor that they had not entered yet are newcomers like others.
   if (std::ssize(plan.keep) < spec.min_np) {
     for (const Worker* worker : AllWaiting()) {
-      if (std::ssize(plan.keep) + std::ssize(plan.add) < spec.np &&
+      if (std::ssize(plan.keep) + std::ssize(plan.add) < spec.max_np &&
           std::ranges::find(plan.keep, worker) == plan.keep.end()) {
         plan.add.push_back(worker);
       }

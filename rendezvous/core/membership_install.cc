@@ -120,12 +120,12 @@ std::string Membership::State::FarEnds(WorkerIncarnation id) const {
 bool Membership::State::NoProgress(const Plan& plan) {
   failures_without_progress = plan.resume.version > progress ? 0 : failures_without_progress + 1;
   progress = std::max(progress, plan.resume.version);
-  if (failures_without_progress < spec.no_progress_limit) {
+  if (spec.no_progress_limit == 0 || failures_without_progress < spec.no_progress_limit) {
     return false;
   }
-  const std::string before =
-      StrCat(failures_without_progress,
-             " generations in a row failed without a newly committed step; last: ");
+  const std::string before = StrCat(failures_without_progress,
+                                    " generations in a row failed without a newly committed step "
+                                    "(--no-progress-limit); last: ");
   End(static_cast<int>(JobExit::kWorkerFailure), before + resets.back().view.cause,
       StopMode::kGraceful);
   ending->before_cause = before;

@@ -24,7 +24,7 @@ void Membership::State::Prepare() {
     candidates.push_back(CandidateOf(*members[rank], static_cast<int32_t>(rank)));
   }
   for (const Worker* worker : newcomers) {
-    if (std::ssize(candidates) < std::max(spec.np, spec.max_np)) {
+    if (std::ssize(candidates) < spec.max_np) {
       candidates.push_back(CandidateOf(*worker, -1));
     }
   }

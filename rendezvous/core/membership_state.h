@@ -163,6 +163,7 @@ struct Membership::State {
   bool AccusedHost(const Host& host) const;
   bool Silent(const Host& host) const;
   Instant GiveUpAt() const;        // membership_end.cc
+  Instant PatienceEnds() const;    // membership_end.cc
   bool MayReturn(int host) const;  // membership_end.cc
   std::string WhyLost(const Host& host) const;
   std::string Silence(const Host& host) const;

@@ -85,7 +85,7 @@ std::optional<Instant> Membership::State::NextDeadline() const {
     at(started + spec.orphan_limit + kKillAllowance);
   }
   if (broken_since) {
-    at(*broken_since + spec.elastic_timeout);
+    at(PatienceEnds());
   }
   if (!installed) {
     return next;

@@ -7,7 +7,9 @@ namespace elastic::internal {
 
 namespace {
 Wait WaitForStart(const Membership::State& state) {
-  Wait wait{.reason = WaitReason::kAgents, .until = state.started + state.spec.elastic_timeout};
+  Wait wait{.reason = WaitReason::kAgents,
+            .until = state.PatienceEnds(),
+            .first = !state.FirstRoundIsOver()};
   for (const Host& host : state.hosts) {
     wait.want += 1;
     if (host.counted) {
@@ -33,7 +35,8 @@ Wait WaitForStart(const Membership::State& state) {
   wait = {.reason = WaitReason::kWorkersReady,
           .have = ready,
           .want = state.spec.np,
-          .until = state.started + state.spec.elastic_timeout};
+          .until = wait.until,
+          .first = wait.first};
   for (size_t i = 0; i < slots.size(); ++i) {
     for (const int32_t slot : slots[i]) {
       const bool waits = std::ranges::any_of(state.workers, [&](const auto& entry) {

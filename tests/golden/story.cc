@@ -142,6 +142,14 @@ void Story::Job(const Words& words) {
       spec_.np = spec_.max_np = spec_.min_np = std::stoi(np);
     } else if (const std::string min_np = ValueOf(word, "min-np"); !min_np.empty()) {
       spec_.min_np = std::stoi(min_np);
+    } else if (const std::string max_np = ValueOf(word, "max-np"); !max_np.empty()) {
+      spec_.max_np = std::stoi(max_np);
+    } else if (const std::string start = ValueOf(word, "start-timeout"); !start.empty()) {
+      spec_.start_timeout = ParseDuration(start).value();
+    } else if (const std::string limit = ValueOf(word, "no-progress-limit"); !limit.empty()) {
+      spec_.no_progress_limit = std::stoi(limit);
+    } else if (word == "allow-restart-from-zero") {
+      spec_.allow_restart_from_zero = true;
     } else if (const std::string hosts = ValueOf(word, "hosts"); !hosts.empty()) {
       std::istringstream stream(hosts);
       for (std::string host; std::getline(stream, host, ',');) {
