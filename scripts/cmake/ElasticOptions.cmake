@@ -15,6 +15,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
   # g++ 12 reports it for operator+ of a literal and a string at -O3 (gcc.gnu.org/PR105651).
   add_compile_options(-Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # The mutexes' annotations (rendezvous/base/mutex.h); g++ knows none.
+  add_compile_options(-Wthread-safety)
+endif()
 if(ELASTIC_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -1,6 +1,8 @@
-# elastic_add_test(NAME SOURCES files... LIBRARIES targets... [LABELS labels...] [TIMEOUT seconds])
+# elastic_add_test(NAME SOURCES files... LIBRARIES targets... [LABELS labels...] [TIMEOUT seconds]
+#                  [ONE_THREAD])
 # One Catch2 program; each TEST_CASE becomes a ctest of its own name. Label `slow` is left out of
-# scripts/test --fast.
+# scripts/test --fast. ONE_THREAD: no second thread ever runs, so the thread sanitizer's build has
+# nothing to find and leaves the program out.
 include(CTest)
 if(BUILD_TESTING)
   find_package(Catch2 2 REQUIRED)
@@ -8,8 +10,8 @@ if(BUILD_TESTING)
 endif()
 
 function(elastic_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
-  if(NOT BUILD_TESTING)
+  cmake_parse_arguments(ARG "ONE_THREAD" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  if(NOT BUILD_TESTING OR (ARG_ONE_THREAD AND ELASTIC_SANITIZE STREQUAL "thread"))
     return()
   endif()
   if(NOT ARG_TIMEOUT)

@@ -171,7 +171,7 @@ def tidy_problems(files, build, deadline):
         ["clang-tidy", "--version"], capture_output=True, text=True).stdout
     yield from run_cached("tidy", salt, units, lambda p: [
         "clang-tidy", "-p", str(build), "--quiet", "--warnings-as-errors=*",
-        str(p)], deadline)
+        "--extra-arg=-Wthread-safety", str(p)], deadline)
 
 
 def main():

@@ -94,8 +94,8 @@ TEST_CASE("A fence ends a commit that waits for the other ranks, without committ
 TEST_CASE("A member that is behind takes the resume version from one that holds it") {
   Pair pair;
   pair.Step(1);
-  auto ahead = pair.first.Commit(2);
   pair.first.next() = 0;
+  auto ahead = pair.first.Commit(2);
   REQUIRE(Result(ahead).ok());
   const Held resume = pair.first.agent().held();
   const int64_t committed = pair.first.current();

@@ -41,7 +41,8 @@ void Member::Feed(const WorkerEvent& event) {
   while (!queue.empty()) {
     const WorkerAction action = std::move(queue.front());
     queue.pop_front();
-    std::visit([this](const auto& alternative) { Carry(alternative); }, action);
+    std::visit([this](const auto& alternative) REQUIRES_LOCK(mutex_) { Carry(alternative); },
+               action);
     WorkerActions more;
     if (std::holds_alternative<worker_action::Cas>(action)) {
       const CommitWord word = parts_.page.word();
