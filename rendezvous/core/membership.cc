@@ -24,7 +24,8 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
       started(start),
       now(start),
       stepped(start),
-      judges_from(start) {
+      judges_from(start),
+      link_trusted_from(start) {
   ELASTIC_CHECK(spec.np >= 1);
   ELASTIC_CHECK(spec.min_np >= 1 && spec.min_np <= spec.np && spec.np <= spec.max_np);
   for (const HostSpec& host : spec.hosts) {

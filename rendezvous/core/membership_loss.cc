@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "rendezvous/base/check.h"
 #include "rendezvous/core/membership_state.h"
@@ -12,6 +13,7 @@ void Membership::State::MarkLosses() {
     return;
   }
   const int counted = MembersCounted();
+  NoteLink(counted);
   for (const std::vector<Worker*>* group : {&members, &parent_members}) {
     for (Worker* worker : *group) {
       const Host& host = hosts[static_cast<size_t>(worker->host)];
@@ -59,8 +61,23 @@ std::string Membership::State::Silence(const Host& host) const {
 // link, so it counts only while the hosts that are heard could train without the silent one (P20),
 // or a member has felt it too, or it has lasted so long that nothing of that host can live.
 bool Membership::State::HostGivenUp(const Host& host, int members_counted) const {
-  return host.stream_ended.has_value() || members_counted >= spec.min_np || AccusedHost(host) ||
+  const bool link_works = members_counted >= spec.min_np && now >= link_trusted_from;
+  return host.stream_ended.has_value() || link_works || AccusedHost(host) ||
          now >= OrphansEnd(host.agent);
+}
+
+// The hosts behind a link that works again aren't all heard at the same moment: the first of them
+// must not make the others count as lost (P20).
+void Membership::State::NoteLink(int members_counted) {
+  if (members_counted >= spec.min_np) {
+    if (std::exchange(link_doubted, false)) {
+      link_trusted_from = now + spec.heartbeat_timeout;
+    }
+    return;
+  }
+  link_doubted = link_doubted || std::ranges::any_of(hosts, [&](const Host& host) {
+                   return host.connection.has_value() && !host.counted && Silent(host);
+                 });
 }
 
 bool Membership::State::AccusedHost(const Host& host) const {

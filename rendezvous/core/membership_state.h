@@ -160,6 +160,7 @@ struct Membership::State {
   bool MemberEntered(const Worker& worker) const;
   bool WaitsForSource(const Worker& worker, const StateVersion& resume) const;
   bool HostGivenUp(const Host& host, int members_counted) const;
+  void NoteLink(int members_counted);
   bool AccusedHost(const Host& host) const;
   bool Silent(const Host& host) const;
   Instant GiveUpAt() const;        // membership_end.cc
@@ -250,10 +251,12 @@ struct Membership::State {
   const Instant started;
 
   // ---- state ---------------------------------------------------------------------------------
-  Instant now;          // may be that of a question between two steps
-  Instant stepped;      // of the newest step
-  Instant judges_from;  // silence before counts for nothing: this server slept itself
-  Actions actions;      // of the step in progress
+  Instant now;                // may be that of a question between two steps
+  Instant stepped;            // of the newest step
+  Instant judges_from;        // silence before counts for nothing: this server slept itself
+  bool link_doubted = false;  // too few members were heard, for silence (P20)
+  Instant link_trusted_from;  // silence before raises no marks: that link has come back just now
+  Actions actions;            // of the step in progress
   std::vector<Host> hosts;
   std::map<WorkerIncarnation, Worker> workers;
   std::map<AgentIncarnation, Instant> heard;  // last contact with each life of an agent

@@ -56,6 +56,7 @@ std::optional<Instant> Membership::State::NextDeadline() const {
     return std::nullopt;
   }
   at(judges_from);
+  at(link_trusted_from);
   for (const Host& host : hosts) {
     if (host.connection && host.counted) {
       at(LastHeard(host.agent) + spec.heartbeat_timeout);
