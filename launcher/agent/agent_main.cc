@@ -135,6 +135,9 @@ int Main(int argument_count) {
   RaiseDescriptorLimit();
   static_cast<void>(RequestShortSlice(SliceInheritance::kInherited));
   const int exit_code = RunAgent(*bootstrap, *traces, **guardian, signals.get());
+  if (exit_code == kAgentExitGuardianLost) {
+    (*guardian)->GiveUp();
+  }
   guardian->reset();
   static ProcessList scratch;  // too large for the stack
   KillAllDescendants(scratch);

@@ -128,6 +128,8 @@ GuardianClient::~GuardianClient() {
   }
 }
 
+void GuardianClient::GiveUp() { kill(pid_, SIGKILL); }
+
 Status GuardianClient::Send(const GuardianCommand& command, int descriptor) {
   const std::span<const int> descriptors(&descriptor, descriptor >= 0 ? 1 : 0);
   if (SendWithDescriptors(socket_.get(), &command, sizeof command, descriptors) !=

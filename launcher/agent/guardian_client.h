@@ -49,6 +49,10 @@ class GuardianClient {
   GuardianClient(const GuardianClient&) = delete;
   GuardianClient& operator=(const GuardianClient&) = delete;
 
+  // For a guardian that is silent: kills it instead of asking it to end. Its workers become
+  // children of this process, which must kill them (P23).
+  void GiveUp();
+
   // Errors: UNAVAILABLE when the guardian is gone or does not read (P23: then kill all and end).
   Status Spawn(const SpawnRequest& request);
   Status Kill(WorkerIncarnation incarnation, int signal);
