@@ -79,6 +79,9 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 // Where tests/support/page.py reads them; another layout is another version.
 static_assert(offsetof(ControlPage, magic) == 0 && offsetof(ControlPage, version) == 4);
 static_assert(offsetof(ControlPage, phase) == 264 && kControlPageVersion == 1);
+static_assert(offsetof(ControlPage, commit_word) == 64 && offsetof(ControlPage, beats) == 256);
+static_assert(offsetof(ControlPage, held) == 576 && sizeof(HeldSlot) == 40 &&
+              offsetof(ControlPage, held_index) == 656);
 
 // One per host, shared by guardian and agent.
 struct GuardianPage {

@@ -15,8 +15,14 @@ import processes
 MAGIC = 0x31504C45
 VERSION = 1
 PAGE_BYTES = 4096
-# Offset in version 1; control_page.h asserts it.
+# Offsets in version 1; control_page.h asserts them.
+COMMIT_WORD = 64
+BEATS = 256
 PHASE = 264
+HELD = 576
+HELD_BYTES = 40  # generation, commits, digest, step, offset, bytes
+HELD_INDEX = 656
+FENCED = 1 << 0
 
 
 def _phases():
@@ -102,6 +108,21 @@ class Page:
     @property
     def phase_name(self):
         return PHASE_NAMES.get(self.phase, str(self.phase))
+
+    @property
+    def beats(self):
+        return struct.unpack_from("<Q", self.memory, BEATS)[0]
+
+    @property
+    def fenced(self):
+        """It can commit nothing any more in the generation of its word."""
+        return bool(struct.unpack_from("<Q", self.memory, COMMIT_WORD)[0] & FENCED)
+
+    @property
+    def held(self):
+        """(generation, commits, digest, step) of the newest state that it committed."""
+        index = struct.unpack_from("<I", self.memory, HELD_INDEX)[0]
+        return struct.unpack_from("<IIQQ", self.memory, HELD + HELD_BYTES * index)
 
     def close(self):
         self.memory.close()
