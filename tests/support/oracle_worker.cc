@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "rendezvous/base/rng.h"
 #include "tests/support/event_log.h"
 #include "tests/support/flags.h"
 #include "tests/support/oracle_state.h"
@@ -34,6 +35,10 @@ struct Options {
         batch(static_cast<uint64_t>(flags.Number("--batch", 48))),
         seed(static_cast<uint64_t>(flags.Number("--seed", 1))),
         step_time(flags.Number("--step-us", 2000)),
+        jitter(static_cast<uint64_t>(flags.Number("--jitter-us", 0))),
+        hold_at(flags.Number("--hold-at", -1)),
+        hold_slot(static_cast<int>(flags.Number("--hold-slot", 0))),
+        hold(flags.Number("--hold-us", 0)),
         state_bytes(static_cast<size_t>(flags.Number("--state-bytes", 65536))),
         reduce_bytes(static_cast<size_t>(flags.Number("--reduce-bytes", 0))),
         start_delay(flags.Number("--start-us", 0)),
@@ -55,6 +60,10 @@ struct Options {
   std::string log;  // folder
   uint64_t steps, samples, batch, seed;
   std::chrono::microseconds step_time;
+  uint64_t jitter;  // up to so many microseconds more in each step, other ones in each process
+  int64_t hold_at;  // step in which slot hold_slot stays away for `hold`, as in a validation
+  int hold_slot;
+  std::chrono::microseconds hold;
   size_t state_bytes;
   size_t reduce_bytes;                       // of an extra f32 allreduce in each step; 0: none
   std::chrono::microseconds start_delay;     // before anything of the runtime
@@ -188,7 +197,7 @@ class Oracle {
       sums[1] += static_cast<int64_t>((id + 1) * (id + 1));
     }
     log_.Write("step " + Where(step) + " " + Join(ids));
-    std::this_thread::sleep_for(options_.step_time);
+    std::this_thread::sleep_for(StepTime(step));
     if (Status status = runtime_.AllReduce(sums, 2); !status.ok()) {
       return static_cast<int>(status.code());
     }
@@ -197,6 +206,18 @@ class Oracle {
     }
     WriteNext(sums, step, generation);
     return static_cast<int>(runtime_.Commit(step + 1).code());
+  }
+
+  std::chrono::microseconds StepTime(uint64_t step) {
+    std::chrono::microseconds time = options_.step_time;
+    if (options_.jitter > 0) {
+      time += std::chrono::microseconds(jitter_.Below(options_.jitter));
+    }
+    if (static_cast<int64_t>(step) == options_.hold_at &&
+        runtime_.local_rank() == options_.hold_slot) {
+      time += options_.hold;
+    }
+    return time;
   }
 
   // Every rank adds its rank + 1, so each element must be n (n + 1) / 2 on every rank.
@@ -249,6 +270,7 @@ class Oracle {
   Options options_;
   EventLog log_;
   Sampler sampler_;
+  Rng jitter_{static_cast<uint64_t>(getpid())};
   Runtime runtime_;
   std::vector<float> reduced_;
 };
