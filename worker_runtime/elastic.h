@@ -191,11 +191,12 @@ class Runtime {
   // `next` becomes the committed state; read rank and size again afterwards (elastic_commit).
   Status Commit(uint64_t step) { return Status::Of(elastic_commit(step, nullptr)); }
 
-  // Trains to the end: see elastic_run. `function` is called as Status(State<T>&).
-  template <class T, class Function>
-  Status Run(State<T>& state, Function&& function) {
+  // Trains to the end: see elastic_run. `function` is called as Status(State<T>&), or as
+  // Status(Items&) for state in the program's own memory.
+  template <class AnyState, class Function>
+  Status Run(AnyState& state, Function&& function) {
     struct Call {
-      State<T>& state;
+      AnyState& state;
       std::remove_reference_t<Function>& function;
       Status answer;
     } call{state, function, Status()};
@@ -220,3 +221,6 @@ class Runtime {
 };
 
 }  // namespace elastic
+
+// Items: state in the program's own memory.
+#include "elastic_state.h"  // IWYU pragma: export

@@ -145,7 +145,8 @@ typedef struct elastic_call_options {
  * Errors: FAILED_PRECONDITION without elastic_init, inside elastic_run or after the end of the
  * job; DEADLINE_EXCEEDED (the declaration stands; call again, but exit if it comes at once, because
  * the first members were already sharing rank 0's state); INVALID_ARGUMENT when the state of the
- * job does not fit this program (different size); INTERNAL, also when no holder gave its state. */
+ * job does not fit this program (other sizes or items); INTERNAL, also when no holder gave its
+ * state. */
 ELASTIC_API elastic_status elastic_join(elastic_membership* membership,
                                         const elastic_call_options* options);
 
@@ -189,11 +190,11 @@ ELASTIC_API void* elastic_state_current(void);
  * a restore are old. NULL without elastic_state_create. */
 ELASTIC_API void* elastic_state_next(void);
 
-/* Makes `next` the committed state on this rank; the buffers change places. All ranks call it
- * equally often, at points where `next` is equal on all of them. `step` is a label for people. It
- * waits for the other ranks to have reached their commit before this one, so ranks differ by at
- * most one commit. A returned commit survives the loss of any other workers. The membership may
- * have grown when it returns: read rank and size again after each commit.
+/* Makes `next` the committed state on this rank; the buffers change places (items in place: copies
+ * them). All ranks call it equally often, at points where `next` is equal on all of them. `step` is
+ * a label for people. It waits for the other ranks to have reached their commit before this one, so
+ * ranks differ by at most one commit. A returned commit survives the loss of any other workers. The
+ * membership may have grown when it returns: read rank and size again after each commit.
  *
  * Errors: ABORTED when the generation is over (`next` did not become committed); NOT_A_MEMBER;
  * DEADLINE_EXCEEDED, after which this member cannot go on: exit. */
@@ -285,5 +286,8 @@ ELASTIC_API elastic_status elastic_get_recovery_stamps(elastic_recovery_stamps* 
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+/* register, resize, unregister: state in the program's own memory. */
+#include "elastic_state_c.h"
 
 #endif /* ELASTIC_C_H_ */

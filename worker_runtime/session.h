@@ -9,6 +9,7 @@
 #include "rendezvous/base/roster.h"
 #include "rendezvous/base/status.h"
 #include "rendezvous/base/time.h"
+#include "worker_runtime/state_items.h"
 
 namespace elastic::internal {
 
@@ -44,6 +45,10 @@ class Session {
   virtual void* current() const = 0;  // null without state
   virtual void* next() const = 0;
   virtual uint64_t committed_step() const = 0;
+  // State in the program's own memory instead; the first item before Join. Errors: those of
+  // StateItems and StateMemory; FAILED_PRECONDITION.
+  virtual Status RegisterItem(StateItem item) = 0;
+  virtual StateItems* items() = 0;  // null without RegisterItem
 
   // Declares readiness at the first call; returns once this process is a member with the state to
   // go on from, or done() is true.

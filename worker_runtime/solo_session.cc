@@ -1,40 +1,82 @@
 #include "worker_runtime/solo_session.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
+#include <cerrno>
 #include <cstring>
 
 #include "rendezvous/base/log.h"
+#include "rendezvous/base/unique_fd.h"
 
 namespace elastic::internal {
 
+namespace {
+
+StatusOr<UniqueFd> MakeMemfd() {
+  UniqueFd fd(memfd_create("elastic-state", MFD_CLOEXEC));
+  if (!fd.valid()) {
+    return ErrnoError(errno, "memfd_create for the state");
+  }
+  return fd;
+}
+
+}  // namespace
+
 Status SoloSession::CreateState(size_t bytes) {
+  if (items_ != nullptr) {
+    return MixedStateError();
+  }
   if (memory_ != nullptr || joined_) {
     return FailedPreconditionError(
         "the state exists already or the job was joined: call elastic_state_create once, before "
         "elastic_join or elastic_run");
   }
-  const int fd = memfd_create("elastic-state", MFD_CLOEXEC);
-  if (fd < 0) {
-    return ErrnoError(errno, "memfd_create for the state");
+  ASSIGN_OR_RETURN(const UniqueFd fd, MakeMemfd());
+  ASSIGN_OR_RETURN(memory_, StateMemory::Create(fd.get(), bytes));
+  return OkStatus();
+}
+
+Status SoloSession::RegisterItem(StateItem item) {
+  if (items_ != nullptr) {
+    return items_->Register(std::move(item));
   }
-  StatusOr<std::unique_ptr<StateMemory>> memory = StateMemory::Create(fd, bytes);
-  close(fd);
-  if (!memory.ok()) {
-    return memory.status();
+  if (memory_ != nullptr) {
+    return MixedStateError();
   }
-  memory_ = std::move(*memory);
+  if (joined_) {
+    return FirstItemTooLateError(item.name);
+  }
+  auto items = std::make_unique<StateItems>();
+  RETURN_IF_ERROR(items->Register(std::move(item)));
+  ASSIGN_OR_RETURN(const UniqueFd fd, MakeMemfd());
+  ASSIGN_OR_RETURN(memory_, StateMemory::CreateGrowing(fd.get()));
+  items_ = std::move(items);
   return OkStatus();
 }
 
 void* SoloSession::current() const {
-  return memory_ == nullptr ? nullptr : memory_->current().data();
+  return memory_ == nullptr || items_ != nullptr ? nullptr : memory_->current().data();
 }
 
-void* SoloSession::next() const { return memory_ == nullptr ? nullptr : memory_->next().data(); }
+void* SoloSession::next() const {
+  return memory_ == nullptr || items_ != nullptr ? nullptr : memory_->next().data();
+}
 
+// Nothing is lost in a world of one, but a function that answers ABORTED is called again with the
+// committed state, as in a job.
 Status SoloSession::Join(Deadline) {
+  if (items_ != nullptr) {
+    RETURN_IF_ERROR(joined_ ? items_->Restore(memory_->current()) : CommitItems());
+  }
   joined_ = true;
+  return OkStatus();
+}
+
+Status SoloSession::CommitItems() {
+  ASSIGN_OR_RETURN(const size_t bytes, items_->ImageBytes());
+  RETURN_IF_ERROR(memory_->ResizeNext(bytes));
+  items_->Pack(memory_->next(), [] { return false; });
+  items_->Committed();
+  memory_->Flip();
   return OkStatus();
 }
 
@@ -54,7 +96,9 @@ std::optional<Membership> SoloSession::membership() const {
 }
 
 Status SoloSession::Commit(uint64_t step, Deadline) {
-  if (memory_ != nullptr) {
+  if (items_ != nullptr) {
+    RETURN_IF_ERROR(CommitItems());
+  } else if (memory_ != nullptr) {
     memory_->Flip();
   }
   step_ = step;

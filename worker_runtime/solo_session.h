@@ -17,6 +17,8 @@ class SoloSession final : public Session {
   void* current() const override;
   void* next() const override;
   uint64_t committed_step() const override { return step_; }
+  Status RegisterItem(StateItem item) override;
+  StateItems* items() override { return items_.get(); }
 
   Status Join(Deadline deadline) override;
   std::optional<Membership> membership() const override;
@@ -33,7 +35,11 @@ class SoloSession final : public Session {
   RecoveryTimes recovery_times() const override { return {}; }
 
  private:
+  // The items become the committed copy.
+  Status CommitItems();
+
   std::unique_ptr<StateMemory> memory_;
+  std::unique_ptr<StateItems> items_;
   uint64_t step_ = 0;
   bool joined_ = false;
   bool done_ = false;

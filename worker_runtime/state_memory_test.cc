@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "rendezvous/base/limits.h"
 
@@ -69,9 +71,67 @@ TEST_CASE("A state of no or too many bytes is refused") {
 
 TEST_CASE("A program without state has two empty buffers") {
   const StateMemory none;
-  REQUIRE(none.bytes() == 0);
+  REQUIRE_FALSE(none.grows());
   REQUIRE(none.current().empty());
   REQUIRE(none.next().empty());
+}
+
+TEST_CASE("Areas that grow leave the committed one where it is, and take no more than they need") {
+  Memfd memfd;
+  auto memory = StateMemory::CreateGrowing(memfd.fd);
+  REQUIRE(memory.ok());
+  StateMemory& state = **memory;
+  REQUIRE(state.current().empty());
+  // Over a page, over a huge page, shrinking, growing again.
+  const size_t sizes[] = {100, 5000, size_t{3} << 20, 200, size_t{5} << 20, size_t{5} << 20, 0, 64};
+  int value = 0;
+  for (const size_t bytes : sizes) {
+    const std::span<std::byte> committed = state.current();
+    REQUIRE(state.ResizeNext(bytes).ok());
+    REQUIRE(state.next().size() == bytes);
+    std::memset(state.next().data(), ++value, bytes);
+    REQUIRE(state.current().data() == committed.data());
+    REQUIRE(std::all_of(committed.begin(), committed.end(),
+                        [&](std::byte b) { return b == static_cast<std::byte>(value - 1); }));
+    const auto offset = static_cast<off_t>(state.next_offset());
+    state.Flip();
+    std::vector<std::byte> copy(bytes);
+    REQUIRE(pread(memfd.fd, copy.data(), bytes, offset) == static_cast<ssize_t>(bytes));
+    REQUIRE(std::ranges::equal(copy, state.current()));
+  }
+  struct stat info {};
+  REQUIRE(fstat(memfd.fd, &info) == 0);
+  REQUIRE(static_cast<size_t>(info.st_size) <= size_t{16} << 20);
+}
+
+TEST_CASE("Room that cannot be had leaves the committed copy and an empty next one") {
+  Memfd memfd;
+  auto memory = StateMemory::CreateGrowing(memfd.fd);
+  REQUIRE(memory.ok());
+  StateMemory& state = **memory;
+  REQUIRE(state.ResizeNext(100).ok());
+  std::memset(state.next().data(), 1, 100);
+  state.Flip();
+  REQUIRE(state.ResizeNext(kStateBytesMax + 1).code() == StatusCode::kInvalidArgument);
+  REQUIRE(state.next().empty());
+  REQUIRE(state.current()[99] == std::byte{1});
+}
+
+TEST_CASE("New memory is named once, to be there before it is touched") {
+  Memfd memfd;
+  auto memory = StateMemory::CreateGrowing(memfd.fd);
+  REQUIRE(memory.ok());
+  StateMemory& state = **memory;
+  REQUIRE(state.ResizeNext(10000).ok());
+  const std::span<std::byte> untouched = state.TakeNewMemory();
+  REQUIRE(untouched.size() == 10000);
+  REQUIRE(StateMemory::Prefault(untouched).ok());
+  struct stat info {};
+  REQUIRE(fstat(memfd.fd, &info) == 0);
+  REQUIRE(static_cast<size_t>(info.st_blocks) * 512 >= 10000);
+  REQUIRE(state.TakeNewMemory().empty());
+  REQUIRE(state.ResizeNext(9000).ok());
+  REQUIRE(state.TakeNewMemory().empty());
 }
 
 }  // namespace

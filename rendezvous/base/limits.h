@@ -26,6 +26,9 @@ inline constexpr size_t kLocalFrameBytesMax = 200u << 10;    // one frame of the
 // Generation and agent numbers that a server without a record takes from its predecessor's agents.
 inline constexpr uint32_t kNumbersLearntMax = uint32_t{1} << 31;
 inline constexpr size_t kStateBytesMax = size_t{1} << 42;
+// Pieces of state that a program keeps in place.
+inline constexpr size_t kStateItemsMax = 65536;
+inline constexpr size_t kStateItemNameBytesMax = 127;
 
 // Times of the protocol that are no flags.
 inline constexpr Duration kKillAllowance = std::chrono::seconds(1);              // P23

@@ -60,18 +60,6 @@ Status AgentSession::SetUp(const std::string& job_id) {
   return thread_->Start();
 }
 
-Status AgentSession::CreateState(size_t bytes) {
-  if (member_->joined() || member_->current().data() != nullptr) {
-    return FailedPreconditionError(
-        "the state exists already or the job was joined: call elastic_state_create once, before "
-        "elastic_join or elastic_run");
-  }
-  ASSIGN_OR_RETURN(std::unique_ptr<StateMemory> memory,
-                   StateMemory::Create(greeting_.state.get(), bytes));
-  member_->UseState(std::move(memory));
-  return OkStatus();
-}
-
 Status AgentSession::AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
                                Deadline deadline) {
   return member_->Collective([&](Communicator& communicator) {

@@ -25,10 +25,16 @@ class AgentSession final : public Session {
 
   std::string incarnation() const override { return ToString(self_); }
 
-  Status CreateState(size_t bytes) override;
+  Status CreateState(size_t bytes) override {
+    return member_->CreateState(greeting_.state.get(), bytes);
+  }
   void* current() const override { return member_->current().data(); }
   void* next() const override { return member_->next().data(); }
   uint64_t committed_step() const override { return member_->committed_step(); }
+  Status RegisterItem(StateItem item) override {
+    return member_->RegisterItem(greeting_.state.get(), std::move(item));
+  }
+  StateItems* items() override { return member_->items(); }
 
   Status Join(Deadline deadline) override { return member_->Join(deadline); }
   std::optional<Membership> membership() const override { return member_->membership(); }

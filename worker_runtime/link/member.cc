@@ -116,7 +116,7 @@ void Member::Carry(const Action& action) {
     }
   } else if constexpr (std::is_same_v<Action, TakeState>) {
     parts_.page.PublishHeld(action.state,
-                            {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
+                            {.offset = memory_->next_offset(), .bytes = memory_->next().size()});
     memory_->Flip();
   } else if constexpr (std::is_same_v<Action, AwaitAgreement>) {
     commit_.await = true;

@@ -15,6 +15,7 @@
 #include "worker_runtime/link/agent_socket.h"
 #include "worker_runtime/link/worker_page.h"
 #include "worker_runtime/session.h"
+#include "worker_runtime/state_items.h"
 #include "worker_runtime/state_memory.h"
 
 namespace elastic::internal {
@@ -82,8 +83,13 @@ class Member final : public StateSource {
 
   // ---- U: as in Session ----------------------------------------
   using Deadline = Session::Deadline;
-  void UseState(std::unique_ptr<StateMemory> memory);
-  bool joined();
+  // `state_fd` is the memfd for the committed copies. Errors: FAILED_PRECONDITION when there is
+  // state already, or too late; those of StateMemory and StateItems.
+  Status CreateState(int state_fd, size_t bytes);
+  Status RegisterItem(int state_fd, StateItem item);
+  // Null without RegisterItem.
+  StateItems* items() { return items_.get(); }
+  // Of CreateState; empty without it.
   std::span<std::byte> current();
   std::span<std::byte> next();
   uint64_t committed_step();
@@ -130,8 +136,22 @@ class Member final : public StateSource {
   bool WaitUntil(Deadline deadline) REQUIRES_LOCK(mutex_);
 
   Status EnterNext(Deadline deadline);
+  // ---- member_state.cc
+  Status CheckNoState() REQUIRES_LOCK(mutex_);
+  Status PrepareCopies();
   Status Synchronise(Deadline deadline);
+  StatusOr<uint64_t> TakeFirstState(Communicator& communicator, Deadline deadline);
+  // Gives `next` room for what is to be copied or received there.
+  StatusOr<std::span<std::byte>> MakeRoom(size_t bytes);
+  // Makes `next` what is to be committed; its digest.
+  StatusOr<uint64_t> FillNext();
+  // The program's own memory, from the committed copy, unless it has just been done.
+  Status RestoreItems();
+  Status RestoreEarly();
+
   void DeclareReady() REQUIRES_LOCK(mutex_);
+  // `next` is filled and has this digest.
+  Status CommitNext(const StatusOr<uint64_t>& digest, uint64_t step, Deadline deadline);
   Status CommitLocked(Deadline deadline) REQUIRES_LOCK(mutex_);
   Status Await(Deadline deadline) REQUIRES_LOCK(mutex_);
   void PublishCommit() REQUIRES_LOCK(mutex_);
@@ -150,6 +170,8 @@ class Member final : public StateSource {
   const Parts parts_;
   const BellInterrupt interrupt_;
   Endpoint data_;
+  std::unique_ptr<StateItems> items_;  // of U alone
+  StateVersion restored_;              // within a Join: what the program's own memory holds
 
   Mutex mutex_;
   ConditionVariable changed_;

@@ -1,32 +1,13 @@
 #include <utility>
 
-#include "rendezvous/base/hash.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/real_clock.h"
 #include "worker_runtime/link/member.h"
+#include "worker_runtime/link/member_errors.h"
 
 // The calls of the program's thread.
 
 namespace elastic::internal {
-
-namespace {
-
-Status GenerationIsOver() {
-  return AbortedError(
-      "this generation is over: return ELASTIC_ABORTED from the function, or call elastic_join "
-      "again");
-}
-
-Status OutOfTime(const char* what) {
-  return DeadlineExceededError(StrCat("the deadline of the call has passed while ", what));
-}
-
-}  // namespace
-
-bool Member::joined() {
-  MutexLock lock(mutex_);
-  return ready_declared_;
-}
 
 std::optional<Membership> Member::membership() {
   MutexLock lock(mutex_);
@@ -96,7 +77,10 @@ Status Member::CallStatus() {
 // ---- join ----------------------------------------
 
 Status Member::Join(Deadline deadline) {
+  RETURN_IF_ERROR(PrepareCopies());
+  restored_ = {};
   while (true) {
+    RETURN_IF_ERROR(RestoreEarly());
     RETURN_IF_ERROR(EnterNext(deadline));
     if (done()) {
       return OkStatus();
@@ -135,22 +119,30 @@ Status Member::EnterNext(Deadline deadline) {
 
 // ---- commit ----------------------------------------
 
-// The digest is taken before the word says `committing`: while it does, a fence waits for it (P5).
+// `next` is filled and its digest taken before the word says `committing`: while it does, a fence
+// waits for it (P5), and until held names `next` nobody but this thread looks there.
 Status Member::Commit(uint64_t step, Deadline deadline) {
-  std::span<const std::byte> next;
   {
     MutexLock lock(mutex_);
     RETURN_IF_ERROR(CallStatus());
     SetProgramPhase(Phase::kCommitting);
-    next = memory_->next();
   }
-  const uint64_t digest = next.empty() ? 0 : HashBytes(next.data(), next.size());
+  return CommitNext(FillNext(), step, deadline);
+}
+
+Status Member::CommitNext(const StatusOr<uint64_t>& digest, uint64_t step, Deadline deadline) {
   MutexLock lock(mutex_);
-  commit_ = CommitCall{.state = {.version = {}, .digest = digest, .step = step},
-                       .await = false,
-                       .copy = {},
-                       .answer = {}};
-  Status status = CommitLocked(deadline);
+  Status status = digest.status();
+  if (digest.ok()) {
+    commit_ = CommitCall{.state = {.version = {}, .digest = *digest, .step = step},
+                         .await = false,
+                         .copy = {},
+                         .answer = {}};
+    status = CommitLocked(deadline);
+  }
+  if (status.ok() && items_ != nullptr) {
+    items_->Committed();
+  }
   if (!status.ok() && status.code() != StatusCode::kAborted && fatal_.ok()) {
     GiveUp(status);  // the core is still in the middle of this commit, so there is no other
   }
@@ -212,7 +204,7 @@ Status Member::Await(Deadline deadline) {
 void Member::PublishCommit() {
   commit_.state.version = *std::exchange(commit_.copy, std::nullopt);
   parts_.page.PublishHeld(commit_.state,
-                          {.offset = memory_->next_offset(), .bytes = memory_->bytes()});
+                          {.offset = memory_->next_offset(), .bytes = memory_->next().size()});
   memory_->Flip();
   FeedFromProgram(worker_event::CopyDone{commit_.state});
 }

@@ -20,7 +20,8 @@ class TestFolder {
   std::string path_;
 };
 
-// A worker in this process and the agent that a test plays for it. State: one number.
+// A worker in this process and the agent that a test plays for it. State: one number; none with
+// `state_bytes` 0.
 class PlayedWorker {
  public:
   PlayedWorker(const TestFolder& folder, uint32_t counter, size_t state_bytes = sizeof(int64_t));
