@@ -32,8 +32,10 @@ void Membership::State::End(int exit_code, std::string reason, StopMode mode) {
 
 // When a wait that only the outside can end has lasted long enough.
 Instant Membership::State::PatienceEnds() const {
-  return FirstRoundIsOver() ? broken_since.value_or(now) + spec.elastic_timeout
-                            : started + spec.start_timeout;
+  if (!FirstRoundIsOver()) {
+    return started + spec.start_timeout;
+  }
+  return anew_since.value_or(broken_since.value_or(now)) + spec.elastic_timeout;
 }
 
 void Membership::State::GiveUpWaiting() {
@@ -56,7 +58,7 @@ void Membership::State::GiveUpWaiting() {
   const bool state = wait.reason == WaitReason::kResumeVersion;
   End(static_cast<int>(state ? JobExit::kStateLost : JobExit::kTooFewWorkers),
       StrCat("gave up after ", FormatDuration(spec.elastic_timeout),
-             " (--elastic-timeout): ", Describe(wait, now)),
+             " (--elastic-timeout): ", Describe(wait, now), state ? kZeroHint : ""),
       StopMode::kGraceful);
 }
 

@@ -44,10 +44,8 @@ Plan Membership::State::Examine() const {
   plan.state_lost = StateLost();
   const int able = static_cast<int>(plan.keep.size() + plan.add.size());
   if (able < spec.min_np) {
-    plan.wait = {.reason = WaitReason::kMinNp,
-                 .have = able,
-                 .want = spec.min_np,
-                 .until = broken_since.value_or(now) + spec.elastic_timeout};
+    plan.wait = {
+        .reason = WaitReason::kMinNp, .have = able, .want = spec.min_np, .until = PatienceEnds()};
     return plan;
   }
   ChooseState(plan);
@@ -288,10 +286,8 @@ void Membership::State::ChooseState(Plan& plan) const {
   plan.resume = ChooseResume(lineage, number, offers);
   TakeReturnedHolders(plan);
   if (!plan.resume.valid()) {
-    if (!nobody_committed) {
-      plan.wait = {.reason = WaitReason::kResumeVersion,
-                   .want = 1,
-                   .until = broken_since.value_or(now) + spec.elastic_timeout};
+    if (!nobody_committed && !anew_since) {
+      plan.wait = {.reason = WaitReason::kResumeVersion, .want = 1, .until = PatienceEnds()};
     }
     return;
   }

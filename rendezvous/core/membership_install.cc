@@ -43,14 +43,18 @@ void Membership::State::FormSuccessor() {
   if (!installed || !Broken() || ending) {
     return;
   }
-  const Plan plan = Examine();
+  Plan plan = Examine();
+  if (BeginsAnew(plan)) {
+    BeginAnew();
+    plan = Examine();
+  }
   NoteAnswers(plan.wait.reason);
   if (plan.wait.reason != WaitReason::kNone) {
-    if (plan.state_lost) {
+    if (plan.state_lost && !anew_since) {
       End(static_cast<int>(JobExit::kStateLost),
           StrCat("every holder of the committed state is gone for good; generation ",
                  ToString(installed->id.number),
-                 " cannot be continued and nothing is restarted from zero by itself"),
+                 " cannot be continued and nothing is restarted from zero by itself", kZeroHint),
           StopMode::kGraceful);
     }
     return;
@@ -123,9 +127,10 @@ bool Membership::State::NoProgress(const Plan& plan) {
   if (spec.no_progress_limit == 0 || failures_without_progress < spec.no_progress_limit) {
     return false;
   }
-  const std::string before = StrCat(failures_without_progress,
-                                    " generations in a row failed without a newly committed step "
-                                    "(--no-progress-limit); last: ");
+  const std::string before =
+      StrCat(failures_without_progress,
+             failures_without_progress == 1 ? " generation" : " generations in a row",
+             " failed without a newly committed step (--no-progress-limit); last: ");
   End(static_cast<int>(JobExit::kWorkerFailure), before + resets.back().view.cause,
       StopMode::kGraceful);
   ending->before_cause = before;
@@ -184,6 +189,7 @@ void Membership::State::Install(Roster roster) {
   marked.clear();
   accusations.clear();
   broken_since.reset();
+  anew_since.reset();
   answered.reset();
   all_entered = false;
   installed_at = now;

@@ -172,6 +172,7 @@ void Membership::State::CloseIfBroken() {
   }
   if (!Broken()) {
     broken_since.reset();
+    anew_since.reset();
     return;
   }
   if (!broken_since) {

@@ -65,6 +65,7 @@ void Membership::State::InstallLearned(size_t prepared_index, const Worker& witn
   prepared.erase(prepared.begin() + static_cast<std::ptrdiff_t>(prepared_index));
   GiveUpPrepared(StrCat("generation ", ToString(installed->id.number), " was entered instead"));
   all_entered = false;
+  anew_since.reset();
   installed_at = now;
   IndexMembers();
   ForgetPast();

@@ -26,6 +26,9 @@ inline constexpr Duration kAccusationSettle = std::chrono::milliseconds(50);
 // Installs with equal membership after a broken link before the accused is removed (P18).
 inline constexpr int kBrokenLinkTries = 2;
 
+// How a job that ends for want of its state goes on.
+inline constexpr std::string_view kZeroHint = "; --allow-restart-from-zero would begin anew";
+
 // One incarnation of a worker, as its agent reported it last.
 struct Worker {
   int host = 0;  // index into State::hosts
@@ -218,6 +221,8 @@ struct Membership::State {
   void NoteAnswers(WaitReason waits_for);
   void CloseReset(const Roster& roster);
   void InstallSuccessor(const Plan& plan);
+  bool BeginsAnew(const Plan& plan) const;  // membership_anew.cc
+  void BeginAnew();
   bool RemoveBrokenLink();
   std::string FarEnds(WorkerIncarnation id) const;
   bool LossKnown() const;
@@ -281,6 +286,7 @@ struct Membership::State {
   Instant installed_at{};
   bool all_entered = false;
   std::optional<Instant> broken_since;  // no generation that can go on since then
+  std::optional<Instant> anew_since;    // the state was given up (--allow-restart-from-zero)
   std::optional<Instant> answered;      // the broken one's last word has come
   Wait waiting;                         // as of the newest step
   std::optional<Wait> wait_told;        // newest one that was told since the job last went on
