@@ -3,8 +3,10 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "collectives/types.h"
+#include "rendezvous/base/agreement.h"
 
 namespace elastic::internal {
 
@@ -13,6 +15,9 @@ class Mesh;  // transport/mesh.h: the connected edges of one generation and chan
 // Collectives over one generation's edges. One operation at a time, all ranks in the same order;
 // Abort from any thread. Results are bit-identical on all ranks: each element is reduced in one
 // order, chosen by rank, whatever the arrival order.
+//
+// All operations but the broadcast are world collectives: whatever their size, they are complete on
+// no rank before every rank has called them, and they carry an agreement.
 //
 // Errors of every operation: ABORTED once the generation is over or Abort was called (the contents
 // of `out` are then undefined); UNAVAILABLE when a peer's connection broke (see broken_peer), after
@@ -41,19 +46,27 @@ class Communicator {
   // `out` holds size() * bytes bytes; rank r's part begins at r * bytes. `in` may be that part.
   Event AllGather(const void* in, void* out, size_t bytes, Stream stream = {},
                   std::optional<Instant> deadline = std::nullopt);
+  // Parts of any sizes, the same numbers on all ranks: rank r's has bytes_of[r] bytes and lies in
+  // `out` behind those of the ranks before it. `in` may be that part.
+  Event AllGatherV(const void* in, void* out, std::span<const size_t> bytes_of, Stream stream = {},
+                   std::optional<Instant> deadline = std::nullopt);
+  // `in` holds size() * count elements, `out` count: rank r gets the reduction of part r. `out` may
+  // be that part of `in`, else they do not overlap.
+  Event ReduceScatter(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                      Stream stream = {}, std::optional<Instant> deadline = std::nullopt);
   Event Barrier(Stream stream = {}, std::optional<Instant> deadline = std::nullopt);
 
-  // The runtime's agreement, in two halves so that it overlaps with the step (P6): Begin never
-  // blocks; Await blocks until every rank has begun (above kFullMeshMax ranks: has awaited, since
-  // values travel in rounds). Gives the minimum of each half. No other operation may run on this
-  // communicator in between (FAILED_PRECONDITION); another channel's may.
-  struct MinPair {
-    uint32_t first = 0;
-    uint32_t second = 0;
-    friend bool operator==(const MinPair&, const MinPair&) = default;
-  };
-  Status BeginMinPair(MinPair value);
-  StatusOr<MinPair> AwaitMinPair(std::optional<Instant> deadline = std::nullopt);
+  // A world collective for its agreement alone.
+  Event Agree(Stream stream = {}, std::optional<Instant> deadline = std::nullopt);
+  // Tells all peers that this rank makes no operation any more: one that a peer waits in, or begins
+  // after it, fails there as a different call does. Waits for no peer that reads what was sent.
+  Status SayFinished(std::optional<Instant> deadline = std::nullopt);
+  // What this rank contributes to the world collectives from now on; nothing at first. Between
+  // operations, by their thread.
+  void Contribute(const Agreement& own);
+  // The merge over all ranks of what they contributed to the newest world collective that was
+  // complete here.
+  const Agreement& agreed() const;
 
   // Takes the connections back out, while nothing was begun on them yet. After it the communicator
   // can only be destroyed.

@@ -43,6 +43,15 @@ Status Gather(Communicator& communicator, size_t bytes, std::optional<Instant> d
       .status();
 }
 
+// Of a part of `bytes` bytes for each of two ranks.
+Status Scatter(Communicator& communicator, size_t bytes, std::optional<Instant> deadline) {
+  Buffers buffers;
+  return communicator
+      .ReduceScatter(buffers.in.data(), buffers.out.data(), bytes / sizeof(float),
+                     DataType::kFloat32, ReduceOp::kProduct, {}, deadline)
+      .status();
+}
+
 Status Spread(Communicator& communicator, size_t bytes, int root, std::optional<Instant> deadline) {
   Buffers buffers;
   return communicator.Broadcast(buffers.in.data(), bytes, root, {}, deadline).status();
@@ -60,13 +69,10 @@ const std::vector<Wait>& Waits() {
       {"direct allgather", [](Communicator& c, Deadline d) { return Gather(c, 64, d); }},
       {"ring allgather", [](Communicator& c, Deadline d) { return Gather(c, kLargeBytes, d); }},
       {"barrier", [](Communicator& c, Deadline d) { return c.Barrier({}, d).status(); }},
-      {"agreement",
-       [](Communicator& c, Deadline d) {
-         if (Status begun = c.BeginMinPair({1, 2}); !begun.ok()) {
-           return begun;
-         }
-         return c.AwaitMinPair(d).status();
-       }},
+      {"direct reduce-scatter", [](Communicator& c, Deadline d) { return Scatter(c, 64, d); }},
+      {"ring reduce-scatter",
+       [](Communicator& c, Deadline d) { return Scatter(c, kLargeBytes / 2, d); }},
+      {"commit", [](Communicator& c, Deadline d) { return c.Agree({}, d).status(); }},
   };
   return waits;
 }

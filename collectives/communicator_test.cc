@@ -39,6 +39,7 @@ double Expected(ReduceOp op, const std::vector<double>& values) {
              static_cast<double>(values.size());
     case ReduceOp::kMin: return *std::min_element(values.begin(), values.end());
     case ReduceOp::kMax: return *std::max_element(values.begin(), values.end());
+    case ReduceOp::kProduct: break;  // operations_test.cc
   }
   return 0;
 }
@@ -174,70 +175,43 @@ TEST_CASE("MoreRanksThanAFullMeshUseRingAndDissemination") {
   Group group(Transport::kSocketPairs, size);
   CheckAllReduce<int64_t>(group, DataType::kInt64, ReduceOp::kSum, 3, true);
   CheckAllReduce<float>(group, DataType::kFloat32, ReduceOp::kAverage, 5000, false);
-  std::vector<StatusOr<Communicator::MinPair>> got(static_cast<size_t>(size),
-                                                   InternalError("not run"));
-  group.Run([&](int rank) {
-    Communicator& communicator = group.at(rank);
-    const auto value = static_cast<uint32_t>(100 + (rank * 7) % size);
-    const Status begun = communicator.BeginMinPair({value, ~value});
-    got[static_cast<size_t>(rank)] = begun.ok() ? communicator.AwaitMinPair() : begun;
-  });
-  for (const auto& pair : got) {
-    REQUIRE(pair.status() == OkStatus());
-    CHECK(*pair == Communicator::MinPair{100, ~uint32_t(100 + size - 1)});
-  }
 }
 
-TEST_CASE("BeginningAnAgreementNeverWaitsForAnybody") {
-  Group group(Transport::kTcp, 5);
-  // One thread plays all ranks, which would hang if any Begin waited.
-  for (uint32_t round = 1; round <= 50; ++round) {
-    for (int rank = 0; rank < group.size(); ++rank) {
-      const uint32_t value = round * 10 + static_cast<uint32_t>(rank);
-      REQUIRE(group.at(rank).BeginMinPair({value, ~value}) == OkStatus());
-      CHECK(group.at(rank).Barrier().status().code() == StatusCode::kFailedPrecondition);
-    }
-    for (int rank = group.size() - 1; rank >= 0; --rank) {
-      const auto pair = group.at(rank).AwaitMinPair();
-      REQUIRE(pair.status() == OkStatus());
-      CHECK(*pair == Communicator::MinPair{round * 10, ~(round * 10 + 4)});
-    }
-  }
-  CHECK(group.at(0).AwaitMinPair().status().code() == StatusCode::kFailedPrecondition);
-}
-
-TEST_CASE("TwoChannelsOfOneGenerationDoNotMix") {
+TEST_CASE("SeveralCommunicatorsOfOneGenerationDoNotMix") {
   const auto contexts = TcpContexts(4);
-  auto program = TcpMeshes(contexts, 1, Channel::kProgram);
-  auto runtime = TcpMeshes(contexts, 1, Channel::kRuntime);
+  auto first = TcpMeshes(contexts, 1, Channel::kMain);
+  auto second = TcpMeshes(contexts, 1, Channel::kCreated);
   FakeInterrupt interrupt;
-  std::vector<std::unique_ptr<Communicator>> work, agreement;
+  std::vector<std::unique_ptr<Communicator>> a, b;
   for (size_t rank = 0; rank < 4; ++rank) {
-    work.push_back(std::make_unique<Communicator>(std::move(program[rank]), interrupt));
-    agreement.push_back(std::make_unique<Communicator>(std::move(runtime[rank]), interrupt));
+    a.push_back(std::make_unique<Communicator>(std::move(first[rank]), interrupt));
+    b.push_back(std::make_unique<Communicator>(std::move(second[rank]), interrupt));
   }
-  std::array<std::string, 4> wrong;
+  std::array<std::array<std::string, 2>, 4> wrong;
   {
     std::vector<std::jthread> threads;
     for (size_t rank = 0; rank < 4; ++rank) {
-      threads.emplace_back([&, rank] {
-        std::vector<int64_t> data(50'000);
-        for (uint32_t step = 1; step <= 60 && wrong[rank].empty(); ++step) {
-          std::ranges::fill(data, static_cast<int64_t>(step * (rank + 1)));
-          const Status begun = agreement[rank]->BeginMinPair({step, ~step});
-          const Event event = work[rank]->AllReduce(data.data(), data.data(), data.size(),
-                                                    DataType::kInt64, ReduceOp::kSum);
-          const auto pair = agreement[rank]->AwaitMinPair();
-          const bool right = begun.ok() && event.ok() && pair.ok() && pair->first == step &&
-                             pair->second == ~step && data.front() == step * 10 &&
-                             data.back() == step * 10;
-          wrong[rank] = right ? "" : StrCat("step ", step, ": ", event.status().ToString());
-        }
-      });
+      for (size_t which = 0; which < 2; ++which) {  // both are in use at one time
+        threads.emplace_back([&, rank, which] {
+          Communicator& communicator = *(which == 0 ? a : b)[rank];
+          std::string& text = wrong[rank][which];
+          std::vector<int64_t> data(50'000);
+          for (int64_t step = 1; step <= 60 && text.empty(); ++step) {
+            const int64_t factor = which == 0 ? step : -step;
+            std::ranges::fill(data, factor * static_cast<int64_t>(rank + 1));
+            const Event event = communicator.AllReduce(data.data(), data.data(), data.size(),
+                                                       DataType::kInt64, ReduceOp::kSum);
+            const bool right =
+                event.ok() && data.front() == factor * 10 && data.back() == factor * 10;
+            text = right ? "" : StrCat("step ", step, ": ", event.status().ToString());
+          }
+        });
+      }
     }
   }
-  for (const std::string& text : wrong) {
-    CHECK(text.empty());
+  for (const auto& texts : wrong) {
+    CHECK(texts[0].empty());
+    CHECK(texts[1].empty());
   }
 }
 
@@ -296,8 +270,10 @@ TEST_CASE("AWorldOfOneNeedsNobody") {
   CHECK(communicator.Broadcast(in.data(), sizeof in, 0).ok());
   CHECK(communicator.AllGather(in.data(), out.data(), sizeof in).ok());
   CHECK(communicator.Barrier().ok());
-  REQUIRE(communicator.BeginMinPair({4, 5}).ok());
-  CHECK(communicator.AwaitMinPair() == Communicator::MinPair{4, 5});
+  const Agreement own = Agreement::Of(3, kStopByProgram, {.commits = 1, .rank = 0, .step = 4});
+  communicator.Contribute(own);
+  CHECK(communicator.Agree().ok());
+  CHECK(communicator.agreed() == own);
   communicator.Abort();
   CHECK(communicator.Barrier().status().code() == StatusCode::kAborted);
 }

@@ -82,9 +82,11 @@ Status Exchange::Usable() {
   return failed_;
 }
 
-void Exchange::Begin(const Work& work) {
+void Exchange::Begin(const Work& work, const Agreement& own) {
   work_ = work;
   header_ = Encode(work.header);
+  own_ = own;
+  slots_.assign(static_cast<size_t>(plan_.slots), own);
   sending_.assign(plan_.outbound.size(), Sending{});
   receiving_.assign(plan_.inbound.size(), Receiving{});
   for (size_t i = 0; i < sending_.size() && failed_.ok(); ++i) {

@@ -44,10 +44,13 @@ class Exchange {
 
   // OK, or why no operation may begin (any more).
   Status Usable();
-  // Takes up plan(); sends what may leave at once, never blocks.
-  void Begin(const Work& work);
+  // Takes up plan(); sends what may leave at once, never blocks. `own` is what this rank
+  // contributes to the agreement of a world collective.
+  void Begin(const Work& work, const Agreement& own);
   // Works and waits until the plan is done.
   Status Complete(std::optional<Instant> deadline);
+  // The merge over all ranks, once a plan with slots is done.
+  const Agreement& agreed() const { return slots_[static_cast<size_t>(plan_.result)]; }
 
   // From any thread.
   void Abort();
@@ -73,7 +76,9 @@ class Exchange {
     size_t piece = 0;
     size_t piece_got = 0;  // stored or reduced
     size_t staged = 0;     // received for a reduction, not reduced yet
-    size_t consumed = 0;   // of the whole stream
+    size_t consumed = 0;   // of the whole stream's data
+    size_t merged = 0;     // agreements, the one in the header included
+    std::array<std::byte, kAgreementBytes> agreement{};  // one that is coming
     bool done = false;
   };
   template <class T>
@@ -88,15 +93,18 @@ class Exchange {
   bool Receive(size_t index);
   bool MaySend(const Outbound& stream) const;
   bool MayReceive(const Inbound& stream) const;
+  const MessageHeaderBytes& HeaderOf(const Outbound& stream);
   Span<const std::byte> ReadyToSend(size_t index) const;
-  Span<std::byte> RoomToReceive(size_t index) const;
+  Span<std::byte> RoomToReceive(size_t index);
   std::byte* Stage(size_t index) const;
   size_t StageBytes() const;
   void Took(size_t index, size_t bytes);
   void ReduceStaged(size_t index, const ReceivePiece& piece);
+  void MergeCame(size_t index, const ReceivePiece& piece, size_t bytes);
   void SkipSent(size_t index);
   void SkipReceived(size_t index);
   void HeaderCame(size_t index);
+  void CallsDiffer(size_t index);
   void PeerBroke(int rank, const std::string& how);
   bool Done() const;
   void Wait(std::optional<Instant> deadline);
@@ -113,6 +121,8 @@ class Exchange {
   Plan plan_;
   Work work_;
   MessageHeaderBytes header_{};
+  Agreement own_;
+  std::vector<Agreement> slots_;
   std::vector<Edge> edges_;
   std::vector<Sending> sending_;
   std::vector<Receiving> receiving_;

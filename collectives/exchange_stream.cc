@@ -45,6 +45,14 @@ bool Exchange::MaySend(const Outbound& stream) const {
                      [](const Receiving& inbound) { return inbound.done; });
 }
 
+// Its slot does not change from the moment on at which the stream may begin.
+const MessageHeaderBytes& Exchange::HeaderOf(const Outbound& stream) {
+  if (stream.slot >= 0) {
+    PutAgreement(header_, slots_[static_cast<size_t>(stream.slot)]);
+  }
+  return header_;
+}
+
 Exchange::Span<const std::byte> Exchange::ReadyToSend(size_t index) const {
   const Sending& state = sending_[index];
   const auto pieces = plan_.Pieces(plan_.outbound[index]);
@@ -52,6 +60,14 @@ Exchange::Span<const std::byte> Exchange::ReadyToSend(size_t index) const {
     return {};
   }
   const SendPiece& piece = pieces[state.piece];
+  if (piece.buffer == Buffer::kAgreement) {
+    const Receiving& source = receiving_[static_cast<size_t>(piece.follows)];
+    if (source.merged < piece.follows_offset) {
+      return {};
+    }
+    return {reinterpret_cast<const std::byte*>(&slots_[piece.offset]) + state.piece_sent,
+            piece.bytes - state.piece_sent};
+  }
   size_t limit = piece.bytes;
   if (piece.follows >= 0) {
     const size_t consumed = receiving_[static_cast<size_t>(piece.follows)].consumed;
@@ -90,7 +106,7 @@ bool Exchange::Send(size_t index) {
   }
   SkipSent(index);
   Vector vector;
-  vector.Add(header_.data() + state.header_sent, kMessageHeaderBytes - state.header_sent);
+  vector.Add(HeaderOf(stream).data() + state.header_sent, kMessageHeaderBytes - state.header_sent);
   const Span<const std::byte> body = ReadyToSend(index);
   vector.Add(body.data, body.bytes);
   if (vector.count == 0) {
@@ -134,8 +150,8 @@ size_t Exchange::StageBytes() const {
 
 std::byte* Exchange::Stage(size_t index) const { return scratch_.get() + index * StageBytes(); }
 
-Exchange::Span<std::byte> Exchange::RoomToReceive(size_t index) const {
-  const Receiving& state = receiving_[index];
+Exchange::Span<std::byte> Exchange::RoomToReceive(size_t index) {
+  Receiving& state = receiving_[index];
   const auto pieces = plan_.Pieces(plan_.inbound[index]);
   if (state.piece == pieces.size()) {
     return {};
@@ -149,6 +165,7 @@ Exchange::Span<std::byte> Exchange::RoomToReceive(size_t index) const {
     case Take::kReduce:
     case Take::kReduceAndFinish:
       return {Stage(index) + state.staged, std::min(left, StageBytes() - state.staged)};
+    case Take::kMerge: return {state.agreement.data() + state.piece_got, left};
   }
   return {};
 }
@@ -183,9 +200,24 @@ void Exchange::ReduceStaged(size_t index, const ReceivePiece& piece) {
   state.consumed += whole;
 }
 
+void Exchange::MergeCame(size_t index, const ReceivePiece& piece, size_t bytes) {
+  Receiving& state = receiving_[index];
+  state.piece_got += bytes;
+  if (state.piece_got == kAgreementBytes) {
+    Agreement came;
+    std::memcpy(&came, state.agreement.data(), sizeof came);
+    slots_[piece.offset] = Merge(slots_[piece.offset - 1], came);
+    ++state.merged;
+  }
+}
+
 void Exchange::Took(size_t index, size_t bytes) {
   Receiving& state = receiving_[index];
   const ReceivePiece& piece = plan_.Pieces(plan_.inbound[index])[state.piece];
+  if (piece.take == Take::kMerge) {
+    MergeCame(index, piece, bytes);
+    return;
+  }
   if (piece.take == Take::kStore || piece.take == Take::kStage) {
     state.piece_got += bytes;
     state.consumed += bytes;
@@ -196,14 +228,30 @@ void Exchange::Took(size_t index, size_t bytes) {
 }
 
 void Exchange::HeaderCame(size_t index) {
-  const Receiving& state = receiving_[index];
-  if (state.header == header_) {
+  Receiving& state = receiving_[index];
+  if (SameCall(state.header, header_)) {
+    if (const int slot = plan_.inbound[index].slot; slot >= 0) {
+      const Agreement came = AgreementIn(state.header);
+      std::for_each(slots_.begin() + slot, slots_.end(),
+                    [&](Agreement& value) { value = Merge(value, came); });
+      ++state.merged;
+    }
     return;
   }
-  failed_ = InvalidArgumentError(StrCat("rank ", mesh_.rank(), " called ", DescribeHeader(header_),
-                                        " but rank ", plan_.inbound[index].peer, " called ",
-                                        DescribeHeader(state.header),
-                                        ": all ranks must make the same calls in the same order"));
+  CallsDiffer(index);
+}
+
+// Ranks that commit unequally differ in their calls too, and then that is the cause to be told.
+void Exchange::CallsDiffer(size_t index) {
+  const MessageHeaderBytes& theirs = receiving_[index].header;
+  std::string text =
+      StrCat("rank ", mesh_.rank(), " called ", DescribeHeader(header_), " but rank ",
+             plan_.inbound[index].peer, " called ", DescribeHeader(theirs));
+  const Agreement both = Merge(own_, CarriesAgreement(theirs) ? AgreementIn(theirs) : own_);
+  text += both.least.SameCommit(both.most)
+              ? ": all ranks must make the same calls in the same order"
+              : "; " + DescribeUnequal(both.least, both.most);
+  failed_ = InvalidArgumentError(std::move(text));
 }
 
 // One system call at most. True if bytes came.

@@ -16,6 +16,7 @@ inline constexpr size_t kReceiveBytesMax = 512u << 10;         // the same
 inline constexpr size_t kWaitingHellosMax = 4 * kMembersMax;   // roster not known here yet
 inline constexpr size_t kUnreadHellosMax = 4 * kMembersMax;    // accepted, hello incomplete
 inline constexpr size_t kTransferBytesPerProgress = 4u << 20;  // of one state transfer
+inline constexpr int kCreatedCommunicatorsMax = 64;            // of one generation, by the program
 inline constexpr int kListenBacklog = 4096;
 
 inline constexpr Duration kHelloReadLimit = std::chrono::seconds(5);  // accepted, says nothing

@@ -1,5 +1,6 @@
 #include "collectives/message.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -19,7 +20,9 @@ std::string_view KindName(uint8_t kind) {
     case OperationKind::kBroadcast: return "broadcast";
     case OperationKind::kAllGather: return "allgather";
     case OperationKind::kBarrier: return "barrier";
-    case OperationKind::kMinPair: return "commit agreement";
+    case OperationKind::kCommit: return "commit";
+    case OperationKind::kReduceScatter: return "reduce-scatter";
+    case OperationKind::kFinish: return "finish";
   }
   return "unknown operation";
 }
@@ -29,6 +32,8 @@ std::string_view TypeName(uint8_t type) {
     case DataType::kFloat32: return "f32";
     case DataType::kFloat64: return "f64";
     case DataType::kInt64: return "i64";
+    case DataType::kInt32: return "i32";
+    case DataType::kUint8: return "u8";
   }
   return "unknown type";
 }
@@ -39,6 +44,7 @@ std::string_view OpName(uint8_t op) {
     case ReduceOp::kAverage: return "average";
     case ReduceOp::kMin: return "min";
     case ReduceOp::kMax: return "max";
+    case ReduceOp::kProduct: return "product";
   }
   return "unknown reduction";
 }
@@ -64,9 +70,27 @@ MessageHeaderBytes Encode(const MessageHeader& header) {
   Put(bytes, 5, header.type);
   Put(bytes, 6, header.op);
   Put(bytes, 8, header.root);
+  Put(bytes, 12, header.parts);
   Put(bytes, 16, header.number);
   Put(bytes, 24, header.bytes);
   return bytes;
+}
+
+void PutAgreement(MessageHeaderBytes& bytes, const Agreement& agreement) {
+  Put(bytes, kCallBytes, agreement);
+}
+
+bool CarriesAgreement(const MessageHeaderBytes& bytes) {
+  return Field<uint32_t>(bytes, 0) == kMagic &&
+         Field<uint8_t>(bytes, 4) != static_cast<uint8_t>(OperationKind::kBroadcast);
+}
+
+Agreement AgreementIn(const MessageHeaderBytes& bytes) {
+  return Field<Agreement>(bytes, kCallBytes);
+}
+
+bool SameCall(const MessageHeaderBytes& a, const MessageHeaderBytes& b) {
+  return std::equal(a.begin(), a.begin() + kCallBytes, b.begin());
 }
 
 std::string DescribeHeader(const MessageHeaderBytes& bytes) {
@@ -75,14 +99,19 @@ std::string DescribeHeader(const MessageHeaderBytes& bytes) {
   }
   const auto kind = Field<uint8_t>(bytes, 4);
   std::string text = StrCat(KindName(kind), " number ", Field<uint64_t>(bytes, 16), " (");
-  if (kind == static_cast<uint8_t>(OperationKind::kAllReduce)) {
+  if (kind == static_cast<uint8_t>(OperationKind::kAllReduce) ||
+      kind == static_cast<uint8_t>(OperationKind::kReduceScatter)) {
     text +=
         StrCat(TypeName(Field<uint8_t>(bytes, 5)), ", ", OpName(Field<uint8_t>(bytes, 6)), ", ");
   }
   if (kind == static_cast<uint8_t>(OperationKind::kBroadcast)) {
     text += StrCat("root ", Field<uint32_t>(bytes, 8), ", ");
   }
-  return text + StrCat(Field<uint64_t>(bytes, 24), " bytes)");
+  text += StrCat(Field<uint64_t>(bytes, 24), " bytes");
+  if (const auto parts = Field<uint32_t>(bytes, 12); parts != 0) {
+    text += StrCat(" in unequal parts (hash of their sizes ", parts, ")");
+  }
+  return text + ")";
 }
 
 }  // namespace elastic::internal

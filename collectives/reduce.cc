@@ -21,6 +21,17 @@ struct Sum {
   }
 };
 template <class T>
+struct Product {
+  static T Apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      // In 64 bits, because smaller types would be promoted to int, whose overflow is undefined.
+      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+template <class T>
 struct Min {
   static T Apply(T a, T b) { return ((b < a) | (b != b)) ? b : a; }
 };
@@ -60,6 +71,7 @@ ReduceKernel KernelFor(ReduceOp op) {
     case ReduceOp::kAverage: return &Reduce<T, Sum>;
     case ReduceOp::kMin: return &Reduce<T, Min>;
     case ReduceOp::kMax: return &Reduce<T, Max>;
+    case ReduceOp::kProduct: return &Reduce<T, Product>;
   }
   return nullptr;
 }
@@ -71,6 +83,8 @@ ReduceKernel ReduceKernelOf(DataType type, ReduceOp op) {
     case DataType::kFloat32: return KernelFor<float>(op);
     case DataType::kFloat64: return KernelFor<double>(op);
     case DataType::kInt64: return KernelFor<int64_t>(op);
+    case DataType::kInt32: return KernelFor<int32_t>(op);
+    case DataType::kUint8: return op == ReduceOp::kAverage ? nullptr : KernelFor<uint8_t>(op);
   }
   return nullptr;
 }
@@ -83,12 +97,10 @@ FinishKernel FinishKernelOf(DataType type, ReduceOp op) {
     case DataType::kFloat32: return &Divide<float>;
     case DataType::kFloat64: return &Divide<double>;
     case DataType::kInt64: return &Divide<int64_t>;
+    case DataType::kInt32: return &Divide<int32_t>;
+    case DataType::kUint8: return nullptr;
   }
   return nullptr;
-}
-
-void MinPairKernel(const void* received, const void* own, void* out, size_t count) {
-  Reduce<uint32_t, Min>(received, own, out, 2 * count);
 }
 
 }  // namespace elastic::internal

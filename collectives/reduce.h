@@ -12,14 +12,12 @@ using ReduceKernel = void (*)(const void* received, const void* own, void* out, 
 // data[i] /= divisor.
 using FinishKernel = void (*)(void* data, size_t count, int divisor);
 
-// Sum of i64 wraps around; a NaN on any rank makes a minimum or maximum NaN, so that one rank's
-// trouble is seen by all. Average sums; DivideKernel then divides (i64 towards zero).
-// Null for values that are no type or no operation.
+// Sums and products of integers wrap around; a NaN on any rank makes a minimum or maximum NaN, so
+// that one rank's trouble is seen by all. Average sums, the finish kernel then divides (integers
+// towards zero). Null for values that are no type or no operation, and for the average of u8: two
+// pixels are enough to make its sum wrap.
 ReduceKernel ReduceKernelOf(DataType type, ReduceOp op);
 // Null if the operation needs no division at its end.
 FinishKernel FinishKernelOf(DataType type, ReduceOp op);
-
-// Minimum of each of two packed uint32, for the runtime's agreement; an element has 8 bytes.
-void MinPairKernel(const void* received, const void* own, void* out, size_t count);
 
 }  // namespace elastic::internal

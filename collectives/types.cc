@@ -7,6 +7,8 @@ size_t SizeOf(DataType type) {
     case DataType::kFloat32: return 4;
     case DataType::kFloat64: return 8;
     case DataType::kInt64: return 8;
+    case DataType::kInt32: return 4;
+    case DataType::kUint8: return 1;
   }
   return 0;
 }

@@ -13,8 +13,8 @@
 
 namespace elastic::internal {
 
-enum class DataType : uint8_t { kFloat32 = 1, kFloat64 = 2, kInt64 = 3 };
-enum class ReduceOp : uint8_t { kSum = 1, kAverage = 2, kMin = 3, kMax = 4 };
+enum class DataType : uint8_t { kFloat32 = 1, kFloat64 = 2, kInt64 = 3, kInt32 = 4, kUint8 = 5 };
+enum class ReduceOp : uint8_t { kSum = 1, kAverage = 2, kMin = 3, kMax = 4, kProduct = 5 };
 size_t SizeOf(DataType type);  // 0 for a value that is no type
 
 // Where an operation is queued. CPU collectives run in the caller's thread; the type is the seam
@@ -46,8 +46,8 @@ class Interrupt {
 // A group of connections of one generation. Several of them may exist in a generation; each has
 // its own edges, so that their operations do not mix.
 enum class Channel : uint8_t {
-  kProgram = 1,  // the program's collectives
-  kRuntime = 2,  // the runtime's 8-byte agreement (P6)
+  kMain = 1,     // every generation has it: the program's collectives and commits
+  kCreated = 2,  // and up: those that the program created in this generation, in order
 };
 
 }  // namespace elastic::internal

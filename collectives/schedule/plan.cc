@@ -9,16 +9,22 @@ void Plan::Clear() {
   inbound.clear();
   send_pieces.clear();
   receive_pieces.clear();
+  slots = 0;
+  result = 0;
 }
 
 void Plan::AddOutbound(int peer, int after_inbounds) {
-  outbound.push_back(
-      {.peer = peer, .after_inbounds = after_inbounds, .first = send_pieces.size(), .count = 0});
+  outbound.push_back({.peer = peer,
+                      .after_inbounds = after_inbounds,
+                      .slot = -1,
+                      .first = send_pieces.size(),
+                      .count = 0});
 }
 
 void Plan::AddInbound(int peer, int after_outbounds) {
   inbound.push_back({.peer = peer,
                      .after_outbounds = after_outbounds,
+                     .slot = -1,
                      .first = receive_pieces.size(),
                      .count = 0});
 }

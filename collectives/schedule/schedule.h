@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "collectives/schedule/plan.h"
 
 namespace elastic::internal {
 
-// The algorithms, as functions from (position, sizes) to a plan. All ranks of an operation call the
+// The algorithms, as functions from (position, sizes) to a plan. All but the broadcasts are world
+// collectives: their plans carry an agreement, and are not done on any rank before every rank has
+// begun, even if nobody has data. All ranks of an operation call the
 // same one with the same sizes. Requires: size >= 2 (a world of one sends nothing).
 //
 // Costs with n ranks, S bytes, latency a, time per byte b: ring allreduce 2(n-1)a + 2S(n-1)/n b,
@@ -51,13 +54,24 @@ void PlanRingBroadcast(Position at, BroadcastSize what, Plan& plan);
 // The root sends to everybody.
 void PlanFlatBroadcast(Position at, BroadcastSize what, Plan& plan);
 
-// Rank r's bytes to output at r * bytes on all ranks; the caller has put its own there.
-void PlanRingAllGather(Position at, size_t bytes, Plan& plan);
-void PlanDirectAllGather(Position at, size_t bytes, Plan& plan);
+// Rank r's `bytes_of[r]` bytes to output, behind those of the ranks before it, on all ranks; the
+// caller has put its own there. Requires: one number for each rank.
+void PlanRingAllGather(Position at, std::span<const size_t> bytes_of, Plan& plan);
+void PlanDirectAllGather(Position at, std::span<const size_t> bytes_of, Plan& plan);
 
-// In round k a message to rank + 2^k and one from rank - 2^k, ceil(log2 n) rounds. `bytes` of
-// output are reduced into by every message, so only for operations that may see one value twice
-// (minimum, or none at all: a barrier).
-void PlanDissemination(Position at, size_t bytes, Plan& plan);
+// `elements` are those of one rank's part. Part x starts at rank x + 1 and travels the ring once,
+// in the order x + 1, x + 2, ..., x; it ends in output at x's place, and the other places of output
+// hold what passed through. n - 1 parts are sent, which is the least possible.
+void PlanRingReduceScatter(Position at, ElementCount elements, Plan& plan);
+// Each rank's part of `bytes` bytes straight to it, from input; in scratch rank r's contribution to
+// the own part lies at r * bytes. The caller has put its own there and reduces in rank order.
+void PlanDirectReduceScatter(Position at, size_t bytes, Plan& plan);
+
+// In round k a message without data to rank + 2^k and one from rank - 2^k, ceil(log2 n) rounds.
+// Values come more than once, which an agreement allows.
+void PlanDissemination(Position at, Plan& plan);
+
+// A message without data to each of `peers`, and none from them.
+void PlanFarewell(std::span<const int> peers, Plan& plan);
 
 }  // namespace elastic::internal

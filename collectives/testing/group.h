@@ -41,7 +41,7 @@ WorkerIncarnation TestWorker(int rank);
 Roster TestRoster(uint32_t number, const std::vector<Endpoint>& endpoints);
 
 std::vector<std::unique_ptr<Mesh>> SocketPairMeshes(int size, uint32_t generation = 1,
-                                                    Channel channel = Channel::kProgram);
+                                                    Channel channel = Channel::kMain);
 
 // One context per rank on 127.0.0.1.
 std::vector<std::unique_ptr<Context>> TcpContexts(int size);
@@ -50,7 +50,7 @@ Roster TestRoster(uint32_t number, const std::vector<std::unique_ptr<Context>>& 
 void PumpUntil(const std::vector<Context*>& contexts, const std::function<bool()>& done);
 std::vector<std::unique_ptr<Mesh>> TcpMeshes(const std::vector<std::unique_ptr<Context>>& contexts,
                                              uint32_t generation = 1,
-                                             Channel channel = Channel::kProgram);
+                                             Channel channel = Channel::kMain);
 
 enum class Transport { kSocketPairs, kTcp };
 

@@ -78,19 +78,17 @@ void Context::Impl::Connect(const Roster& roster, Channel channel, MeshDone done
 }
 
 void Context::Impl::RetryEdges(GenerationNumber number) {
-  for (const Channel channel : {Channel::kProgram, Channel::kRuntime}) {
-    const auto found = assemblies.find({number, channel});
-    if (found == assemblies.end() || !std::exchange(found->second.failed, false)) {
+  for (auto& [key, assembly] : assemblies) {
+    if (key.first != number || !std::exchange(assembly.failed, false)) {
       continue;
     }
-    Assembly& assembly = found->second;
     for (const int peer : PeersOf(assembly.rank, assembly.roster.size())) {
       const Edge& edge = assembly.edges[static_cast<size_t>(peer)];
       if (edge.up != 0 || edge.dialled != 0) {
         continue;
       }
       if (peer > assembly.rank) {
-        DialPeer(assembly, channel, peer);
+        DialPeer(assembly, key.second, peer);
       } else if (edge.broke) {
         TellFailure(assembly, peer,
                     UnavailableError("it broke, and is not dialled again from there"),

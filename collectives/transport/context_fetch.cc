@@ -37,7 +37,7 @@ void Context::Impl::Fetch(const Roster& roster, const RosterEntry& holder,
   }
   Connection& connection = Add(std::move(*socket), Connection::State::kDialling, EPOLLOUT);
   connection.hello = {.purpose = Purpose::kFetch,
-                      .channel = Channel::kProgram,
+                      .channel = Channel::kMain,
                       .job_id = options.job_id,
                       .job_nonce = options.job_nonce,
                       .generation = roster.id,

@@ -59,7 +59,7 @@ void Settle(Context& context) {
 
 Hello HelloTo(const Roster& roster, int from, int to) {
   return {.purpose = Purpose::kEdge,
-          .channel = Channel::kProgram,
+          .channel = Channel::kMain,
           .job_id = "test-job",
           .job_nonce = kTestNonce,
           .generation = roster.id,
@@ -84,7 +84,7 @@ TEST_CASE("AHelloOfAnotherJobNonceIncarnationOrGenerationIsRefused") {
   Context& context = *contexts[1];
   const Roster roster = TestRoster(5, contexts);
   std::optional<Result> result;
-  context.Connect(roster, Channel::kProgram, [&](Result made) { result = std::move(made); });
+  context.Connect(roster, Channel::kMain, [&](Result made) { result = std::move(made); });
 
   Hello hello = HelloTo(roster, 0, 1);
   ReplyVerdict expected = ReplyVerdict::kWrongJob;
@@ -158,17 +158,17 @@ TEST_CASE("AHelloThatComesBeforeItsRosterWaitsAndIsThenAccepted") {
   CHECK(context.NextDeadline());
 
   std::optional<Result> runtime;
-  context.Connect(roster, Channel::kRuntime, [&](Result made) { runtime = std::move(made); });
+  context.Connect(roster, Channel::kCreated, [&](Result made) { runtime = std::move(made); });
   Settle(context);
   REQUIRE_FALSE(caller.Answered());  // it asked for the other channel
 
   std::optional<Result> program;
-  context.Connect(roster, Channel::kProgram, [&](Result made) { program = std::move(made); });
+  context.Connect(roster, Channel::kMain, [&](Result made) { program = std::move(made); });
   Settle(context);
   CHECK(caller.Verdict() == ReplyVerdict::kAccepted);
   REQUIRE(program);
   REQUIRE(program->has_value());
-  CHECK((**program)->channel() == Channel::kProgram);
+  CHECK((**program)->channel() == Channel::kMain);
   CHECK((**program)->generation() == roster.id);
   CHECK((**program)->edge(0).socket.valid());
   CHECK_FALSE(runtime);
@@ -233,7 +233,7 @@ TEST_CASE("APeerThatNobodyListensForIsNamed") {
   contexts[2].reset();
   std::array<std::optional<Result>, 2> results;
   for (size_t i = 0; i < 2; ++i) {
-    contexts[i]->Connect(roster, Channel::kProgram,
+    contexts[i]->Connect(roster, Channel::kMain,
                          [&, i](Result made) { results[i] = std::move(made); });
   }
   PumpUntil(Pointers(contexts), [&] { return results[0] && results[1]; });
@@ -257,7 +257,7 @@ TEST_CASE("APeerThatDiesWhileOthersAreStillMissingIsNamed") {
   auto contexts = TcpContexts(3);
   const Roster roster = TestRoster(1, contexts);
   std::optional<Result> result;
-  contexts[1]->Connect(roster, Channel::kProgram, [&](Result made) { result = std::move(made); });
+  contexts[1]->Connect(roster, Channel::kMain, [&](Result made) { result = std::move(made); });
   {
     Caller caller(*contexts[1]);
     caller.Say(HelloTo(roster, 0, 1));
@@ -274,7 +274,7 @@ TEST_CASE("ACallToOneThatKnowsTheGenerationIsOverBlamesNobody") {
   auto contexts = TcpContexts(2);
   contexts[1]->Cancel({1});
   std::optional<Result> result;
-  contexts[0]->Connect(TestRoster(1, contexts), Channel::kProgram,
+  contexts[0]->Connect(TestRoster(1, contexts), Channel::kMain,
                        [&](Result made) { result = std::move(made); });
   PumpUntil(Pointers(contexts), [&] { return result.has_value(); });
   REQUIRE_FALSE(result->has_value());
@@ -285,7 +285,7 @@ TEST_CASE("ACallToOneThatKnowsTheGenerationIsOverBlamesNobody") {
 TEST_CASE("CancelDropsConnectsSilently") {
   auto contexts = TcpContexts(2);
   bool called = false;
-  contexts[0]->Connect(TestRoster(1, contexts), Channel::kProgram, [&](Result) { called = true; });
+  contexts[0]->Connect(TestRoster(1, contexts), Channel::kMain, [&](Result) { called = true; });
   contexts[0]->Cancel({1});
   const auto meshes = TcpMeshes(contexts, 2);
   CHECK(meshes.size() == 2);
@@ -297,7 +297,7 @@ TEST_CASE("ARosterWithoutThisWorkerIsRefused") {
   Roster roster = TestRoster(1, contexts);
   roster.entries[1].incarnation = TestWorker(7);
   std::optional<Result> result;
-  contexts[1]->Connect(roster, Channel::kProgram, [&](Result made) { result = std::move(made); });
+  contexts[1]->Connect(roster, Channel::kMain, [&](Result made) { result = std::move(made); });
   Settle(*contexts[1]);
   REQUIRE(result);
   CHECK(result->error().status.code() == StatusCode::kInvalidArgument);
@@ -312,8 +312,8 @@ TEST_CASE("ManyGenerationsInARowLeaveNoDescriptorBehind") {
   int first = 0;
   for (uint32_t generation = 1; generation <= 30; ++generation) {
     {
-      const auto program = TcpMeshes(contexts, generation, Channel::kProgram);
-      const auto runtime = TcpMeshes(contexts, generation, Channel::kRuntime);
+      const auto program = TcpMeshes(contexts, generation, Channel::kMain);
+      const auto runtime = TcpMeshes(contexts, generation, Channel::kCreated);
     }
     for (const auto& context : contexts) {
       context->Cancel({generation});

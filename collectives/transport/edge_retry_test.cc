@@ -34,7 +34,7 @@ class Rank {
   }
   void Connect(const Roster& roster) {
     generation_ = roster.id.number;
-    context_->Connect(roster, Channel::kProgram, [this](Result result) {
+    context_->Connect(roster, Channel::kMain, [this](Result result) {
       if (result) {
         mesh = std::move(*result);
       } else {
@@ -130,7 +130,7 @@ class Caller {
 
 Hello HelloOf(const Roster& roster, int from, int to, uint32_t attempt = 0) {
   return {.purpose = Purpose::kEdge,
-          .channel = Channel::kProgram,
+          .channel = Channel::kMain,
           .job_id = "test-job",
           .job_nonce = kTestNonce,
           .generation = roster.id,

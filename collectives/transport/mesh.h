@@ -21,7 +21,7 @@ class Mesh {
  public:
   struct Options {
     GenerationId generation;
-    Channel channel = Channel::kProgram;
+    Channel channel = Channel::kMain;
     int rank = 0;
     std::vector<MeshEdge> edges;  // one per rank, the own one without a socket
     std::shared_ptr<ScratchPool> scratch;

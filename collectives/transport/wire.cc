@@ -70,15 +70,15 @@ std::optional<Hello> DecodeHello(const HelloBytes& bytes) {
   const auto id_bytes = Get<uint8_t>(bytes, 52);
   const bool known = Get<uint32_t>(bytes, 0) == kHelloMagic && Get<uint16_t>(bytes, 4) == kVersion;
   const bool edge = purpose == static_cast<uint8_t>(Purpose::kEdge) &&
-                    (channel == static_cast<uint8_t>(Channel::kProgram) ||
-                     channel == static_cast<uint8_t>(Channel::kRuntime));
+                    channel >= static_cast<uint8_t>(Channel::kMain) &&
+                    channel < static_cast<uint8_t>(Channel::kCreated) + kCreatedCommunicatorsMax;
   const bool fetch = purpose == static_cast<uint8_t>(Purpose::kFetch) && channel == 0;
   if (!known || !(edge || fetch) || id_bytes > kJobIdBytesMax) {
     return std::nullopt;
   }
   Hello hello;
   hello.purpose = static_cast<Purpose>(purpose);
-  hello.channel = edge ? static_cast<Channel>(channel) : Channel::kProgram;
+  hello.channel = edge ? static_cast<Channel>(channel) : Channel::kMain;
   hello.job_nonce = Get<uint64_t>(bytes, 8);
   hello.generation = {.server = {Get<uint64_t>(bytes, 16)},
                       .number = {Get<uint32_t>(bytes, 32)},

@@ -34,7 +34,7 @@ enum class Purpose : uint8_t { kEdge = 1, kFetch = 2 };
 
 struct Hello {
   Purpose purpose = Purpose::kEdge;
-  Channel channel = Channel::kProgram;
+  Channel channel = Channel::kMain;
   std::string job_id;
   uint64_t job_nonce = 0;
   GenerationId generation;

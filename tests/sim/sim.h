@@ -60,7 +60,15 @@ struct Page {
 };
 
 // The program's thread of a worker.
-enum class Program : uint8_t { kStarting, kInRun, kSyncing, kComputing, kCommitting, kReturned };
+enum class Program : uint8_t {
+  kStarting,
+  kInRun,
+  kSyncing,
+  kComputing,
+  kReducing,  // in a world collective of its own
+  kCommitting,
+  kReturned
+};
 
 struct Request {  // for state, kept by a holder
   WorkerIncarnation asker;
@@ -102,9 +110,12 @@ struct Process {
   std::map<GenerationNumber, std::map<WorkerIncarnation, uint64_t>> edges;  // token of the link
   std::map<GenerationNumber, Links> links;
   Instant no_dial_until{}, no_answer_until{};
-  std::map<GenerationNumber, std::map<uint32_t, std::map<WorkerIncarnation, uint32_t>>> heard;
-  std::map<GenerationNumber, uint32_t> begun, awaited;
+  // What each rank contributed to each world collective of a generation.
+  std::map<GenerationNumber, std::map<uint32_t, std::map<WorkerIncarnation, Agreement>>> heard;
+  std::map<GenerationNumber, uint32_t> begun;
+  std::set<GenerationNumber> used;  // its edges: what breaks from then on is a loss
   GenerationId awaiting;
+  Agreement contribution;
 
   uint64_t fetch_token = 0;
   GenerationId fetch_generation;
@@ -219,6 +230,7 @@ class Sim {
   void Synced(Process& process);
   void Compute(Process& process);
   void WantCommit(Process& process);
+  static bool Reduces(const Process& process);
   void CopyState(Process& process, StateVersion version);
   void CommitReturned(Process& process, bool committed);
   void CloseCall(Process& process, const GenerationId& generation);
@@ -239,7 +251,7 @@ class Sim {
 
   // sim_data.cc
   void Disconnect(Process& process, GenerationNumber up_to);
-  void BeginAgreement(Process& process, const worker_action::BeginAgreement& begin);
+  void BeginCollective(Process& process, const GenerationId& generation);
   void CheckAgreement(Process& process);
   void Fetch(Process& process, const worker_action::Fetch& fetch);
   void AskCopy(const RosterEntry& entry, const Request& request, const Roster& roster);

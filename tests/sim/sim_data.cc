@@ -1,4 +1,4 @@
-// The data plane: the 8-byte agreement, fetches of state. Edges: sim_edges.cc.
+// The data plane: world collectives, fetches of state. Edges: sim_edges.cc.
 #include <algorithm>
 
 #include "tests/sim/sim.h"
@@ -28,22 +28,22 @@ void Sim::Disconnect(Process& process, GenerationNumber up_to) {
                 [&](const Request& request) { return request.generation.number <= up_to; });
 }
 
-void Sim::BeginAgreement(Process& process, const worker_action::BeginAgreement& begin) {
-  const GenerationNumber number = begin.generation.number;
+// A world collective, of the program or of a commit: every rank hears every other.
+void Sim::BeginCollective(Process& process, const GenerationId& generation) {
+  const GenerationNumber number = generation.number;
   const uint32_t round = ++process.begun[number];
-  const auto tell = [&](WorkerIncarnation to, Duration delay) {
-    ToProcess(
-        to, delay, [this, number, round, from = process.id, id = begin.prepared_id](Process& at) {
-          if (at.connected.contains(number) && (at.id == from || at.edges[number].contains(from))) {
-            at.heard[number][round][from] = id;
-            CheckAgreement(at);
-          }
-        });
-  };
-  process.heard[number][round][process.id] = begin.prepared_id;
+  const Agreement own = process.contribution;
+  process.awaiting = generation;
+  process.heard[number][round][process.id] = own;
   for (const auto& [peer, link] : process.edges[number]) {
-    tell(peer, Between(20, 3000));
+    ToProcess(peer, Between(20, 3000), [this, number, round, from = process.id, own](Process& at) {
+      if (at.connected.contains(number) && at.edges[number].contains(from)) {
+        at.heard[number][round][from] = own;
+        CheckAgreement(at);
+      }
+    });
   }
+  CheckAgreement(process);
 }
 
 void Sim::CheckAgreement(Process& process) {
@@ -52,18 +52,21 @@ void Sim::CheckAgreement(Process& process) {
   }
   const GenerationId id = process.awaiting;
   const Roster* roster = ghost_.Find(id.number);
-  const auto& values = process.heard[id.number][process.awaited[id.number]];
+  const auto& values = process.heard[id.number][process.begun[id.number]];
   if (roster == nullptr || static_cast<int>(values.size()) < roster->size()) {
     return;
   }
-  const auto [smallest, largest] =
-      std::ranges::minmax_element(values, {}, [](const auto& entry) { return entry.second; });
-  Count(smallest->second != largest->second ? "agreement differs"
-        : smallest->second != 0             ? "agreement names a successor"
-                                            : "agreement");
+  Agreement agreement = process.contribution;
+  for (const auto& [from, value] : values) {
+    agreement = Merge(agreement, value);
+  }
   process.awaiting = {};
-  const worker_event::Agreed agreed{id, smallest->second, largest->second};
-  ToProcess(process.id, Between(5, 300), [this, agreed](Process& at) { Feed(at, agreed); });
+  ToProcess(process.id, Between(1, 200), [this, id, agreement](Process& at) {
+    Feed(at, worker_event::Agreed{id, agreement});
+    if (at.program == Program::kReducing && at.call == id && !at.call_over) {
+      WantCommit(at);
+    }
+  });
 }
 
 void Sim::Fetch(Process& process, const worker_action::Fetch& fetch) {

@@ -46,7 +46,7 @@ void Sim::DialEdges(Process& process, const Roster& roster) {
 
 void Sim::LinkEdge(Process& caller, Process& called, const GenerationId& generation) {
   const GenerationNumber number = generation.number;
-  if (called.begun[number] > 0) {  // in use there
+  if (called.used.contains(number)) {
     caller.links[number].dialled.erase(called.id);
     FailEdge(caller, generation, NameIn(number, called.id));
     return;
@@ -95,7 +95,7 @@ void Sim::BreakEdge(Process& process, WorkerIncarnation peer, GenerationNumber n
   const GenerationId id = roster->id;
   found->second.erase(peer);
   process.links[number].dialled.erase(peer);
-  if (process.begun[number] > 0) {
+  if (process.used.contains(number)) {
     Feed(process, worker_event::PeerBroken{id, NameIn(number, peer)});
     return;
   }

@@ -80,7 +80,18 @@ void Sim::Compute(Process& process) {
       return;
     }
     if (at.step < steps_) {
-      WantCommit(at);
+      if (!Reduces(at)) {
+        WantCommit(at);
+        return;
+      }
+      Count("world collective");
+      at.program = Program::kReducing;
+      Feed(at, worker_event::CollectiveWanted{at.call});
+      if (at.call_over) {
+        BackInRun(at);
+      } else {
+        BeginCollective(at, at.call);
+      }
       return;
     }
     at.program = Program::kReturned;
@@ -89,6 +100,11 @@ void Sim::Compute(Process& process) {
       BackInRun(at);
     }
   });
+}
+
+// Alike on all ranks: some steps make no world collective, and their commit makes its own.
+bool Sim::Reduces(const Process& process) {
+  return (process.step + process.call.number.value) % 3 != 0;
 }
 
 void Sim::WantCommit(Process& process) {
@@ -134,7 +150,7 @@ void Sim::CloseCall(Process& process, const GenerationId& generation) {
   }
   process.call_over = true;
   process.awaiting = {};
-  if (process.program == Program::kSyncing) {
+  if (process.program == Program::kSyncing || process.program == Program::kReducing) {
     ToProcess(process.id, Between(10, 5000), [this](Process& at) { BackInRun(at); });
   } else if (process.program == Program::kReturned) {
     BackInRun(process);

@@ -306,17 +306,17 @@ void Sim::Carry(Process& process, const WorkerAction& action) {
     FromWorker(process, [&](const Process& from) -> AgentEvent {
       return agent_event::PageRead{from.id, Read(from)};
     });
-  } else if (const auto* begin = std::get_if<worker_action::BeginAgreement>(&action)) {
-    BeginAgreement(process, *begin);
+  } else if (const auto* contribute = std::get_if<worker_action::Contribute>(&action)) {
+    process.contribution = contribute->own;
   } else if (const auto* await = std::get_if<worker_action::AwaitAgreement>(&action)) {
-    process.awaiting = await->generation;
-    ++process.awaited[await->generation.number];
-    CheckAgreement(process);
+    process.contribution = await->own;
+    BeginCollective(process, await->generation);
   } else if (const auto* copy = std::get_if<worker_action::CopyState>(&action)) {
     CopyState(process, copy->version);
   } else if (const auto* returns = std::get_if<worker_action::CommitReturns>(&action)) {
     CommitReturned(process, returns->committed);
   } else if (const auto* open = std::get_if<worker_action::Open>(&action)) {
+    process.used.insert(open->roster.id.number);
     TakeOpen(process, *open);
   } else if (const auto* close = std::get_if<worker_action::Close>(&action)) {
     CloseCall(process, close->generation);

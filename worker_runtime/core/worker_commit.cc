@@ -12,13 +12,56 @@ void WorkerCore::State::On(const worker_event::CommitWanted& event) {
   }
   stage = CommitStage::kAwaiting;
   committing = call;
-  Emit(worker_action::AwaitAgreement{call});
+  if (agreed) {
+    MarkCommit();
+  } else {
+    Emit(worker_action::AwaitAgreement{call, Contribution()});
+  }
 }
 
-// The agreement is a world collective that every rank entered after its previous commit, so ranks
-// differ by at most one commit (P6). It names a boundary only if all contributed the same (V7).
+// Fixed by the first world collective of the interval: what a later one would say is not what the
+// commit goes by. A successor is contributed only once its own edges stand: then nobody waits for
+// dialling at the boundary (P27), and one that cannot be connected is never agreed on.
+const Agreement& WorkerCore::State::Contribution() {
+  if (contributed) {
+    return *contributed;
+  }
+  uint32_t prepared = 0;
+  for (const auto& [number, roster] : rosters) {
+    const bool usable = roster.Find(self) == nullptr || edges_up.contains(number);
+    if (roster.kind == GenerationKind::kPrepared && roster.parent == word.generation && usable) {
+      prepared = number.value;
+    }
+  }
+  const Roster* roster = RosterOfWord();
+  const RosterEntry* own = roster == nullptr ? nullptr : roster->Find(self);
+  const uint32_t rank = own == nullptr ? 0 : static_cast<uint32_t>(own->rank);
+  contributed = Agreement::Of(prepared, stop_wanted,
+                              {.commits = word.commits, .rank = rank, .step = held.step});
+  return *contributed;
+}
+
+void WorkerCore::State::On(const worker_event::CollectiveWanted& event) {
+  if (!call.valid() || event.generation != call || contributed) {
+    return;
+  }
+  Emit(worker_action::Contribute{Contribution()});
+}
+
+void WorkerCore::State::On(const worker_event::StopWanted& event) { stop_wanted |= event.by; }
+
+// Ranks that enter one world collective have made equally many commits, with equal steps, unless
+// the program commits unequally. That is looked at in every one: a rank that commits too rarely
+// would see it in none of its first ones.
 void WorkerCore::State::On(const worker_event::Agreed& event) {
-  if (stage != CommitStage::kAwaiting || event.generation != committing) {
+  if (!call.valid() || event.generation != call || !contributed) {
+    return;
+  }
+  if (!event.agreement.least.SameCommit(event.agreement.most)) {
+    FailProgram(DescribeUnequal(event.agreement.least, event.agreement.most));
+    return;
+  }
+  if (agreed) {
     return;
   }
   if (old_connections) {
@@ -28,11 +71,22 @@ void WorkerCore::State::On(const worker_event::Agreed& event) {
     Emit(worker_action::Disconnect{before});
     ForgetEdges(before);
   }
-  boundary = event.smallest == event.largest ? event.smallest : 0;
-  if (boundary != 0 && boundary != contributed) {
-    Fail("agreement of generation " + ToString(event.generation) + " named " +
-         std::to_string(boundary) + ", this rank contributed " + std::to_string(contributed) +
-         ": ranks do not call commit equally often");
+  agreed = event.agreement;
+  stop_wanted |= agreed->stop;
+  if (stage == CommitStage::kAwaiting) {
+    MarkCommit();
+  }
+}
+
+// The agreement names a boundary only if all contributed the same (V7). Where it stops the job
+// nobody is taken in any more: a newcomer would not know of it.
+void WorkerCore::State::MarkCommit() {
+  stop = agreed->stop;
+  const bool same = agreed->smallest_prepared == agreed->largest_prepared;
+  boundary = same && stop == 0 ? agreed->smallest_prepared : 0;
+  if (boundary != 0 && boundary != contributed->smallest_prepared) {
+    Fail("agreement of generation " + ToString(committing) + " named " + std::to_string(boundary) +
+         ", this rank contributed " + std::to_string(contributed->smallest_prepared));
     return;
   }
   if (word.commits >= CommitWord::kCommitsMax) {
@@ -41,6 +95,11 @@ void WorkerCore::State::On(const worker_event::Agreed& event) {
   }
   stage = CommitStage::kMarking;
   EmitCas({word.generation, word.commits, true, false}, committing);
+}
+
+void WorkerCore::State::NextInterval() {
+  contributed.reset();
+  agreed.reset();
 }
 
 void WorkerCore::State::On(const worker_event::CopyDone& event) {
@@ -55,7 +114,8 @@ void WorkerCore::State::EndCommit(bool committed) {
   stage = CommitStage::kIdle;
   boundary = 0;
   committing = {};
-  Emit(worker_action::CommitReturns{committed});
+  Emit(worker_action::CommitReturns{committed, committed ? stop : 0});
+  stop = 0;
 }
 
 }  // namespace elastic::internal

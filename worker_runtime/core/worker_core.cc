@@ -37,7 +37,12 @@ Phase WorkerCore::phase() const {
 // Nothing is given out after it, so that an error cannot be followed by a commit.
 void WorkerCore::State::Fail(std::string message) {
   ended = true;
-  Emit(worker_action::Fatal{std::move(message)});
+  Emit(worker_action::Fatal{.message = std::move(message), .of_program = false});
+}
+
+void WorkerCore::State::FailProgram(std::string message) {
+  ended = true;
+  Emit(worker_action::Fatal{.message = std::move(message), .of_program = true});
 }
 
 }  // namespace elastic::internal

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "rendezvous/base/agreement.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/base/time.h"
 
@@ -77,11 +78,19 @@ struct FetchFailed {
 struct CommitWanted {
   GenerationId generation;
 };
-// The 8-byte world collective begun by the commit before is complete: smallest and largest id.
+// The program is about to enter a world collective of its own. `generation` as in CommitWanted.
+struct CollectiveWanted {
+  GenerationId generation;
+};
+// A world collective is complete, the program's or that of AwaitAgreement: what all ranks
+// contributed. The first one after each commit counts.
 struct Agreed {
   GenerationId generation;
-  uint32_t smallest = 0;
-  uint32_t largest = 0;
+  Agreement agreement;
+};
+// Somebody wants the job to stop: kStopBy* (agreement.h).
+struct StopWanted {
+  uint32_t by = 0;
 };
 struct CopyDone {
   Held state;
@@ -107,9 +116,9 @@ using WorkerEvent =
                  worker_event::EdgesLost, worker_event::EdgesFailed, worker_event::PeerBroken,
                  worker_event::StateOffered, worker_event::StateCame, worker_event::StateTaken,
                  worker_event::TransferStopped, worker_event::FetchFailed,
-                 worker_event::CommitWanted, worker_event::Agreed, worker_event::CopyDone,
-                 worker_event::FunctionReturned, worker_event::FinishRecorded,
-                 worker_event::LeaveTold, worker_event::OfferedAgain>;
+                 worker_event::CommitWanted, worker_event::CollectiveWanted, worker_event::Agreed,
+                 worker_event::StopWanted, worker_event::CopyDone, worker_event::FunctionReturned,
+                 worker_event::FinishRecorded, worker_event::LeaveTold, worker_event::OfferedAgain>;
 
 // ---- actions -----------------------------------------------------------------------------------
 namespace worker_action {
@@ -161,20 +170,24 @@ struct ReportFinished {
   Held state;
 };
 struct ReportWordSettled {};  // fenced while committing, and now final
-// Contribute {id, ~id} to the 8-byte collective of this generation, begun now (P6, P25).
-struct BeginAgreement {
-  GenerationId generation;
-  uint32_t prepared_id = 0;
+// What this rank contributes to the world collectives from now on (P25). Follows CollectiveWanted
+// when it changes.
+struct Contribute {
+  Agreement own;
 };
+// The program has made no world collective since its last commit: its thread makes one that has no
+// data, contributing `own`, and waits for it: Agreed (P6).
 struct AwaitAgreement {
   GenerationId generation;
-};  // the program's thread waits for Agreed
+  Agreement own;
+};
 struct CopyState {
   StateVersion version;
 };  // commit: flip or copy into the spare buffer
 struct CommitReturns {
-  bool committed = false;
-};  // false: the generation is over
+  bool committed = false;  // false: the generation is over
+  uint32_t stop = 0;       // who wants the job to stop, as agreed by all ranks of this commit
+};
 // The program may compute in this generation: `run` calls the function (again if `restored`: drop
 // `next`, start from the committed state; false: the same call goes on after a commit boundary).
 // With `restored` and a roster without a resume version the runtime first broadcasts rank 0's
@@ -194,17 +207,20 @@ struct RunReturns {
 struct Warn {
   std::string message;
 };
+// An error after which this worker can do nothing more.
 struct Fatal {
   std::string message;
-};  // an error of the program or the protocol
+  bool of_program = false;  // every life of the program would make it again
+};
 }  // namespace worker_action
-using WorkerAction = std::variant<
-    worker_action::Connect, worker_action::RetryEdges, worker_action::Disconnect,
-    worker_action::Fetch, worker_action::AcceptState, worker_action::TakeState, worker_action::Cas,
-    worker_action::ReportEntered, worker_action::ReportAccusation, worker_action::ReportFinished,
-    worker_action::ReportWordSettled, worker_action::BeginAgreement, worker_action::AwaitAgreement,
-    worker_action::CopyState, worker_action::CommitReturns, worker_action::Open,
-    worker_action::Close, worker_action::RunReturns, worker_action::Warn, worker_action::Fatal>;
+using WorkerAction =
+    std::variant<worker_action::Connect, worker_action::RetryEdges, worker_action::Disconnect,
+                 worker_action::Fetch, worker_action::AcceptState, worker_action::TakeState,
+                 worker_action::Cas, worker_action::ReportEntered, worker_action::ReportAccusation,
+                 worker_action::ReportFinished, worker_action::ReportWordSettled,
+                 worker_action::Contribute, worker_action::AwaitAgreement, worker_action::CopyState,
+                 worker_action::CommitReturns, worker_action::Open, worker_action::Close,
+                 worker_action::RunReturns, worker_action::Warn, worker_action::Fatal>;
 using WorkerActions = std::vector<WorkerAction>;
 
 class WorkerCore {

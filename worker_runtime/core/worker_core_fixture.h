@@ -59,6 +59,12 @@ inline std::string Text(CommitWord word) {
          (word.committing ? "C" : "") + (word.fenced ? "F" : "");
 }
 
+// Prepared successor, and who wants to stop if somebody does.
+inline std::string Text(const Agreement& value) {
+  return std::to_string(value.smallest_prepared) +
+         (value.stop == 0 ? "" : ", stop " + std::to_string(value.stop));
+}
+
 // A core with its word in memory: carries out exchanges, and writes down everything else in order.
 // `before_exchange` is what the agent does to the word just before the next exchange.
 class Fixture {
@@ -106,16 +112,30 @@ class Fixture {
     See(Word(1), First().id);
     Feed(worker_event::EdgesUp{First().id});
   }
+  // What all ranks contributed, where they contributed equally.
+  Agreement Alike(uint32_t prepared = 0, uint32_t stop = 0) const {
+    return Agreement::Of(prepared, stop, {.commits = word.commits, .rank = 0, .step = step});
+  }
+  std::string Agree(const Agreement& agreement) {
+    return Feed(worker_event::Agreed{identity, agreement});
+  }
+  // With the agreement of a collective of the program.
   std::string Commit(uint32_t prepared = 0) {
-    std::string text = Feed(worker_event::CommitWanted{identity});
-    text += "; " + Feed(worker_event::Agreed{identity, prepared, prepared});
-    return text + "; " +
-           Feed(worker_event::CopyDone{Version(word.generation.value, word.commits + 1)});
+    std::string text = Feed(worker_event::CollectiveWanted{identity});
+    text += "; " + Agree(Alike(prepared));
+    text += "; " + Feed(worker_event::CommitWanted{identity});
+    return text + "; " + Copied();
+  }
+  std::string Copied() {
+    const Held held = Version(word.generation.value, word.commits + 1);
+    step = held.step;
+    return Feed(worker_event::CopyDone{held});
   }
 
   WorkerCore core;
   CommitWord word;
   GenerationId identity;
+  uint64_t step = 0;  // label of what this worker holds
   std::optional<CommitWord> before_exchange;
 
  private:
@@ -155,17 +175,18 @@ class Fixture {
     if (std::holds_alternative<ReportWordSettled>(action)) {
       return "settled";
     }
-    if (const auto* begin = std::get_if<BeginAgreement>(&action)) {
-      return "begin " + std::to_string(begin->prepared_id);
+    if (const auto* contribute = std::get_if<Contribute>(&action)) {
+      return "contribute " + Text(contribute->own);
     }
-    if (std::holds_alternative<AwaitAgreement>(action)) {
-      return "await";
+    if (const auto* await = std::get_if<AwaitAgreement>(&action)) {
+      return "agree " + Text(await->own);
     }
     if (std::holds_alternative<CopyState>(action)) {
       return "copy";
     }
     if (const auto* returns = std::get_if<CommitReturns>(&action)) {
-      return returns->committed ? "commit true" : "commit false";
+      const std::string stop = returns->stop == 0 ? "" : ", stop " + std::to_string(returns->stop);
+      return (returns->committed ? "commit true" : "commit false") + stop;
     }
     if (const auto* open = std::get_if<Open>(&action)) {
       return "open " + ToString(open->roster.id.number) + (open->restored ? " restored" : "");

@@ -18,7 +18,7 @@ TEST_CASE("Roster, word and edges may come in any order, the function is called 
     CHECK(worker.See(Word(1), First().id).empty());
     CHECK(worker.Feed(RosterCame{First()}) == "disconnect 0; connect 1");
   }
-  CHECK(worker.Feed(EdgesUp{First().id}) == "entered; begin 0; open 1 restored");
+  CHECK(worker.Feed(EdgesUp{First().id}) == "entered; open 1 restored");
   CHECK(worker.Feed(RosterCame{First()}).empty());
 }
 
@@ -33,18 +33,18 @@ TEST_CASE("A word of another identity with the same number is not entered (P2)")
 TEST_CASE("A commit awaits the agreement, marks, copies and counts (P5, P6)") {
   Fixture worker;
   worker.EnterFirst();
-  CHECK(worker.Feed(CommitWanted{First().id}) == "await");
-  CHECK(worker.Feed(Agreed{First().id, 0, 0}) == "word 1,0C; copy");
-  CHECK(worker.Feed(CopyDone{Version(1, 1)}) == "word 1,1; begin 0; commit true");
+  CHECK(worker.Feed(CommitWanted{First().id}) == "agree 0");
+  CHECK(worker.Agree(worker.Alike()) == "word 1,0C; copy");
+  CHECK(worker.Feed(CopyDone{Version(1, 1)}) == "word 1,1; commit true");
 }
 
 TEST_CASE("Version 0 awaits all ranks: having rank 0's first state proves nothing (P7, V8)") {
   Fixture worker;
   worker.Feed(RosterCame{First()});
   worker.See(Word(1), First().id);
-  // The agreement of version 0 begins on entering, before the sync; the sync is no event at all.
-  CHECK(worker.Feed(EdgesUp{First().id}) == "entered; begin 0; open 1 restored");
-  CHECK(worker.Feed(CommitWanted{First().id}) == "await");
+  // The sync is no event at all, so the commit makes a world collective of its own.
+  CHECK(worker.Feed(EdgesUp{First().id}) == "entered; open 1 restored");
+  CHECK(worker.Feed(CommitWanted{First().id}) == "agree 0");
   CHECK(worker.word == Word(1));
   CHECK(worker.Fence() == "close; commit false");
   CHECK(worker.word == Word(1, 0, false, true));
@@ -59,10 +59,10 @@ TEST_CASE("A call that has not noticed that its generation is over commits nothi
       MakeRoster(2, 1, GenerationKind::kInstalled, Version(1, 1), {{.id = kSelf, .holds = true}});
   worker.Feed(RosterCame{next});
   worker.See(Word(2), next.id);
-  CHECK(worker.Feed(EdgesUp{next.id}) == "entered; begin 0; open 2 restored");
+  CHECK(worker.Feed(EdgesUp{next.id}) == "entered; open 2 restored");
   CHECK(worker.Feed(CommitWanted{First().id}) == "commit false");
   CHECK(worker.Feed(FunctionReturned{Version(1, 1), First().id}).empty());
-  CHECK(worker.Feed(CommitWanted{next.id}) == "await");
+  CHECK(worker.Feed(CommitWanted{next.id}) == "agree 0");
 }
 
 TEST_CASE("A fence before the mark ends the commit, after it the commit is finished (P5)") {
@@ -71,19 +71,19 @@ TEST_CASE("A fence before the mark ends the commit, after it the commit is finis
   worker.Feed(CommitWanted{First().id});
   SECTION("while it awaits the agreement") {
     CHECK(worker.Fence() == "close; commit false");
-    CHECK(worker.Feed(Agreed{First().id, 0, 0}).empty());
+    CHECK(worker.Agree(worker.Alike()).empty());
   }
   SECTION("just before the exchange that marks") {
     worker.before_exchange = Word(1, 0, false, true);
-    CHECK(worker.Feed(Agreed{First().id, 0, 0}) == "word 1,0F; commit false; close");
+    CHECK(worker.Agree(worker.Alike()) == "word 1,0F; commit false; close");
   }
   SECTION("while it copies") {
-    worker.Feed(Agreed{First().id, 0, 0});
+    worker.Agree(worker.Alike());
     CHECK(worker.Fence() == "close");
     CHECK(worker.Feed(CopyDone{Version(1, 1)}) == "word 1,1F; settled; commit true");
   }
   SECTION("just before the exchange that counts") {
-    worker.Feed(Agreed{First().id, 0, 0});
+    worker.Agree(worker.Alike());
     worker.before_exchange = Word(1, 0, true, true);
     CHECK(worker.Feed(CopyDone{Version(1, 1)}) ==
           "word 1,0CF; word 1,1F; settled; commit true; close");
@@ -96,31 +96,83 @@ TEST_CASE("A boundary is one only if all contributed the same successor (P25, V7
   worker.EnterFirst();
   CHECK(worker.Feed(RosterCame{Grown()}) == "connect 2");
   // Its edges do not stand yet: this rank does not contribute it.
-  CHECK(worker.Commit().ends_with("begin 0; commit true"));
+  CHECK(worker.Commit() == "contribute 0; ; word 1,0C; copy; word 1,1; commit true");
   CHECK(worker.Feed(EdgesUp{Grown().id}).empty());
-  CHECK(worker.Commit().ends_with("begin 2; commit true"));
-  worker.Feed(CommitWanted{First().id});
+  CHECK(worker.Feed(CollectiveWanted{First().id}) == "contribute 2");
   SECTION("others had not been told") {
-    worker.Feed(Agreed{First().id, 0, 2});
-    CHECK(worker.Feed(CopyDone{Version(1, 3)}) == "word 1,3; begin 2; commit true");
+    worker.Agree(Merge(worker.Alike(0), worker.Alike(2)));
+    worker.Feed(CommitWanted{First().id});
+    CHECK(worker.Copied() == "word 1,2; commit true");
+    CHECK(worker.Feed(CollectiveWanted{First().id}) == "contribute 2");
   }
   SECTION("all had") {
-    worker.Feed(Agreed{First().id, 2, 2});
-    CHECK(worker.Feed(CopyDone{Version(1, 3)}) ==
-          "word 1,3; word 2,0; entered; begin 0; open 2; commit true");
+    CHECK(worker.Agree(worker.Alike(2)).empty());
+    CHECK(worker.Feed(CommitWanted{First().id}) == "word 1,1C; copy");
+    CHECK(worker.Copied() == "word 1,2; word 2,0; entered; open 2; commit true");
     // The old connections go when all are known to have crossed.
-    worker.Feed(CommitWanted{Grown().id});
-    CHECK(worker.Feed(Agreed{Grown().id, 0, 0}) == "disconnect 1; word 2,0C; copy");
+    CHECK(worker.Feed(CommitWanted{Grown().id}) == "agree 0");
+    CHECK(worker.Agree(worker.Alike()) == "disconnect 1; word 2,0C; copy");
   }
   SECTION("the fence is first: the commit stands, the successor is not entered") {
-    worker.Feed(Agreed{First().id, 2, 2});
+    worker.Agree(worker.Alike(2));
+    worker.Feed(CommitWanted{First().id});
     worker.Fence();
-    CHECK(worker.Feed(CopyDone{Version(1, 3)}) == "word 1,3F; settled; commit true");
+    CHECK(worker.Copied() == "word 1,2F; settled; commit true");
   }
   SECTION("a peer that has crossed and left the old edges is no loss") {
-    worker.Feed(Agreed{First().id, 2, 2});
+    worker.Agree(worker.Alike(2));
+    worker.Feed(CommitWanted{First().id});
     CHECK(worker.Feed(PeerBroken{First().id, kPeer}).empty());
   }
+}
+
+TEST_CASE("A commit goes by the first world collective after the one before it (P25)") {
+  Fixture worker;
+  worker.EnterFirst();
+  CHECK(worker.Feed(CollectiveWanted{First().id}) == "contribute 0");
+  CHECK(worker.Agree(worker.Alike()).empty());
+  // Told of a successor in the middle of the interval, it contributes that one in the next.
+  worker.Feed(RosterCame{Grown()});
+  worker.Feed(EdgesUp{Grown().id});
+  CHECK(worker.Feed(CollectiveWanted{First().id}).empty());
+  CHECK(worker.Agree(worker.Alike(2)).empty());
+  CHECK(worker.Feed(CommitWanted{First().id}) == "word 1,0C; copy");
+  CHECK(worker.Copied() == "word 1,1; commit true");
+  SECTION("of the program") { CHECK(worker.Feed(CollectiveWanted{First().id}) == "contribute 2"); }
+  SECTION("of the commit, if the program makes none") {
+    CHECK(worker.Feed(CommitWanted{First().id}) == "agree 2");
+  }
+}
+
+TEST_CASE("Ranks that commit unequally are named with their steps (P6, V7)") {
+  Fixture worker;
+  worker.EnterFirst();
+  worker.Commit();
+  worker.Commit();
+  const auto other = [](uint32_t commits, uint64_t step) {
+    return Agreement::Of(0, 0, {.commits = commits, .rank = 1, .step = step});
+  };
+  worker.Feed(CollectiveWanted{First().id});
+  SECTION("fewer commits") {
+    CHECK(worker.Agree(Merge(worker.Alike(), other(1, 1))) ==
+          "fatal rank 0 has committed step 2 (its 2nd commit in this generation), rank 1 step 1 "
+          "(its 1st): all ranks must call elastic_commit equally often with the same step");
+  }
+  SECTION("none") {
+    CHECK(worker.Agree(Merge(worker.Alike(), other(0, 0))) ==
+          "fatal rank 0 has committed step 2 (its 2nd commit in this generation), rank 1 none "
+          "since step 0: all ranks must call elastic_commit equally often with the same step");
+  }
+  SECTION("another step") {
+    CHECK(worker.Agree(Merge(worker.Alike(), other(2, 7))) ==
+          "fatal rank 1 has committed step 7 (its 2nd commit in this generation), rank 0 step 2 "
+          "(its 2nd): all ranks must call elastic_commit equally often with the same step");
+  }
+  SECTION("seen only after the first collective of the interval") {
+    CHECK(worker.Agree(worker.Alike()).empty());
+    CHECK(worker.Agree(Merge(worker.Alike(), other(3, 3))).starts_with("fatal rank 1 has "));
+  }
+  CHECK(worker.Feed(CommitWanted{First().id}).empty());  // nothing is committed after it
 }
 
 TEST_CASE("A loss before the successor is entered ends the commit well (P26)") {
@@ -129,16 +181,16 @@ TEST_CASE("A loss before the successor is entered ends the commit well (P26)") {
   worker.Feed(RosterCame{Grown()});
   worker.Feed(EdgesUp{Grown().id});
   worker.Commit();
-  worker.Feed(PeerBroken{Grown().id, kNew});
   worker.Feed(CommitWanted{First().id});
-  worker.Feed(Agreed{First().id, 2, 2});
-  CHECK(worker.Feed(CopyDone{Version(1, 2)}) == "word 1,2; word 2,0");
+  worker.Feed(PeerBroken{Grown().id, kNew});
+  worker.Agree(worker.Alike(2));
+  CHECK(worker.Copied() == "word 1,2; word 2,0");
   CHECK(worker.Fence() == "close; commit true");
   const Roster third = MakeRoster(3, 2, GenerationKind::kInstalled, Version(1, 2),
                                   {{.id = kSelf, .holds = true}, {.id = kPeer, .holds = true}});
   worker.Feed(RosterCame{third});
   CHECK(worker.See(Word(3), third.id) == "disconnect 2; connect 3");
-  CHECK(worker.Feed(EdgesUp{third.id}) == "entered; begin 0; open 3 restored");
+  CHECK(worker.Feed(EdgesUp{third.id}) == "entered; open 3 restored");
 }
 
 TEST_CASE("A newcomer enters a prepared generation only when a holder tells it (P25)") {
@@ -149,7 +201,7 @@ TEST_CASE("A newcomer enters a prepared generation only when a holder tells it (
   SECTION("told") {
     CHECK(worker.Feed(StateOffered{Grown().id, Version(1, 3)}) == "word 2,0; accept");
     CHECK(worker.Feed(StateCame{Grown().id, Version(1, 3)}) == "word 2,0C; take");
-    CHECK(worker.Feed(StateTaken{Version(1, 3)}) == "word 2,0; entered; begin 0; open 2 restored");
+    CHECK(worker.Feed(StateTaken{Version(1, 3)}) == "word 2,0; entered; open 2 restored");
   }
   SECTION("the number was closed meanwhile") {
     CHECK(worker.See(Word(0, 2), {}) == "disconnect 2");
@@ -195,7 +247,7 @@ TEST_CASE("A member behind takes the state from one holder after the other, copi
   CHECK(worker.Feed(EdgesUp{next.id}).empty());
   SECTION("taken") {
     CHECK(worker.Feed(StateCame{next.id, Version(1, 2)}) == "word 2,0C; take");
-    CHECK(worker.Feed(StateTaken{Version(1, 2)}) == "word 2,0; entered; begin 0; open 2 restored");
+    CHECK(worker.Feed(StateTaken{Version(1, 2)}) == "word 2,0; entered; open 2 restored");
   }
   SECTION("stopped in the middle: the same holder is asked again") {
     CHECK(worker.Feed(TransferStopped{next.id}) == "fetch 2 from 2.9");
@@ -211,7 +263,7 @@ TEST_CASE("A member behind takes the state from one holder after the other, copi
                                       {{.id = kSelf, .holds = true}});
       worker.Feed(RosterCame{third});
       worker.See(Word(3), third.id);
-      CHECK(worker.Feed(EdgesUp{third.id}) == "entered; begin 0; open 3 restored");
+      CHECK(worker.Feed(EdgesUp{third.id}) == "entered; open 3 restored");
     }
     SECTION("the fence came first: what comes after it is not held") {
       CHECK(worker.Fence().empty());
@@ -300,7 +352,7 @@ TEST_CASE("A loss before the record calls the function again, after it run retur
         MakeRoster(2, 1, GenerationKind::kInstalled, Version(1, 1), {{.id = kSelf, .holds = true}});
     worker.Feed(RosterCame{next});
     worker.See(Word(2), next.id);
-    CHECK(worker.Feed(EdgesUp{next.id}) == "entered; begin 0; open 2 restored");
+    CHECK(worker.Feed(EdgesUp{next.id}) == "entered; open 2 restored");
     CHECK(worker.Feed(FunctionReturned{Version(1, 1), next.id}) == "finished");
     CHECK(worker.Feed(FinishRecorded{{next.id, Version(1, 1)}}) == "returns");
   }
@@ -317,10 +369,7 @@ TEST_CASE("A newcomer that is not needed leaves, a drained member waits to be to
     worker.EnterFirst();
     const Roster without = MakeRoster(2, 1, GenerationKind::kPrepared, {}, {{kPeer}});
     CHECK(worker.Feed(RosterCame{without}).empty());
-    CHECK(worker.Commit().ends_with("begin 2; commit true"));
-    worker.Feed(CommitWanted{First().id});
-    worker.Feed(Agreed{First().id, 2, 2});
-    CHECK(worker.Feed(CopyDone{Version(1, 2)}) == "word 1,2");
+    CHECK(worker.Commit(2) == "contribute 2; ; word 1,0C; copy; word 1,1");
     CHECK(worker.Feed(LeaveTold{}) == "close; commit true; left");
   }
 }

@@ -30,9 +30,9 @@ TEST_CASE("Edges of a prepared successor are tried until they stand, and then co
   for (int i = 0; i < 20; ++i) {  // whatever the cause: nobody waits for it, so nobody is blamed
     CHECK(worker.Feed(NoDescriptor(Grown())) == "retry 2 in 8s");
   }
-  CHECK(worker.Commit().ends_with("begin 0; commit true"));
+  CHECK(worker.Commit().starts_with("contribute 0; "));
   CHECK(worker.Feed(EdgesUp{Grown().id}).empty());
-  CHECK(worker.Commit().ends_with("begin 2; commit true"));
+  CHECK(worker.Feed(CollectiveWanted{First().id}) == "contribute 2");
   SECTION("one breaks before it was used") {
     CHECK(worker.Feed(EdgesLost{Grown().id}).empty());
     CHECK(worker.Feed(Refused(Grown(), kNew)) == "retry 2 in 500ms");
@@ -41,11 +41,11 @@ TEST_CASE("Edges of a prepared successor are tried until they stand, and then co
   SECTION("the peer makes one anew, and this side takes it") {
     worker.Feed(EdgesLost{Grown().id});
     worker.Feed(EdgesUp{Grown().id});
-    CHECK(worker.Commit(2).ends_with("word 2,0; entered; begin 0; open 2; commit true"));
+    CHECK(worker.Commit(2).ends_with("word 2,0; entered; open 2; commit true"));
   }
   SECTION("the generation is over") {
     worker.Fence();
-    const Roster next = MakeRoster(3, 2, GenerationKind::kInstalled, Version(1, 2),
+    const Roster next = MakeRoster(3, 2, GenerationKind::kInstalled, Version(1, 1),
                                    {{.id = kSelf, .holds = true}, {.id = kPeer, .holds = true}});
     worker.Feed(RosterCame{next});
     worker.See(Word(3), next.id);
@@ -64,9 +64,7 @@ TEST_CASE("Inside a generation a peer is accused after the last try, and once (P
           "warn accusing worker 2.1: refused (3 tries); accuse 2.1");
     CHECK(worker.Feed(Refused(First())).empty());
   }
-  SECTION("it stands") {
-    CHECK(worker.Feed(EdgesUp{First().id}) == "entered; begin 0; open 1 restored");
-  }
+  SECTION("it stands") { CHECK(worker.Feed(EdgesUp{First().id}) == "entered; open 1 restored"); }
   SECTION("it stood and broke, unused, while the state was still missing: counted anew") {
     worker.Feed(EdgesUp{First().id});
     CHECK(worker.Feed(Refused(First())) == "retry 1 in 500ms");

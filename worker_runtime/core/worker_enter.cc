@@ -117,7 +117,6 @@ void WorkerCore::State::BeginEntering(const Roster& roster) {
   }
 }
 
-// The agreement is begun before the program runs on, so that peers never wait for its next step.
 void WorkerCore::State::Enter(const Roster& roster) {
   const bool same_call = continuing == roster.id;
   entering = {};
@@ -125,24 +124,11 @@ void WorkerCore::State::Enter(const Roster& roster) {
   call = roster.id;
   finished = false;
   Emit(worker_action::ReportEntered{roster.id});
-  BeginAgreement();
+  NextInterval();
   Emit(worker_action::Open{roster, !same_call});
   if (same_call) {
     EndCommit(true);
   }
-}
-
-// Contributes a successor only once its own edges stand: then nobody waits for dialling at the
-// boundary (P27), and one that cannot be connected is never agreed on.
-void WorkerCore::State::BeginAgreement() {
-  contributed = 0;
-  for (const auto& [number, roster] : rosters) {
-    const bool usable = roster.Find(self) == nullptr || edges_up.contains(number);
-    if (roster.kind == GenerationKind::kPrepared && roster.parent == word.generation && usable) {
-      contributed = number.value;
-    }
-  }
-  Emit(worker_action::BeginAgreement{word_id, contributed});
 }
 
 }  // namespace elastic::internal

@@ -14,7 +14,7 @@ namespace elastic::internal {
 // Where the program's commit() is. Every stage but kIdle ends with CommitReturns.
 enum class CommitStage : uint8_t {
   kIdle,
-  kAwaiting,   // the agreement begun by the commit before is not complete yet
+  kAwaiting,   // no agreement since the last commit yet: one is being made
   kMarking,    // compare-exchange that sets `committing`
   kCopying,    // the program's thread fills the spare buffer; nothing can stop this commit any more
   kFinishing,  // compare-exchange to the next number
@@ -60,7 +60,9 @@ struct WorkerCore::State {
   void On(const worker_event::TransferStopped& event);
   void On(const worker_event::FetchFailed& event);
   void On(const worker_event::CommitWanted& event);
+  void On(const worker_event::CollectiveWanted& event);
   void On(const worker_event::Agreed& event);
+  void On(const worker_event::StopWanted& event);
   void On(const worker_event::CopyDone& event);
   void On(const worker_event::FunctionReturned& event);
   void On(const worker_event::FinishRecorded& event);
@@ -72,6 +74,7 @@ struct WorkerCore::State {
     actions.emplace_back(std::move(action));
   }
   void Fail(std::string message);
+  void FailProgram(std::string message);
 
   // worker_word.cc
   void EmitCas(CommitWord to, const GenerationId& generation);
@@ -89,7 +92,6 @@ struct WorkerCore::State {
   void Advance();
   void BeginEntering(const Roster& roster);
   void Enter(const Roster& roster);
-  void BeginAgreement();
 
   // worker_edges.cc
   void GiveUpEdge(const worker_event::EdgesFailed& event);
@@ -102,6 +104,9 @@ struct WorkerCore::State {
   const RosterEntry& Asked() const;
 
   // worker_commit.cc
+  const Agreement& Contribution();
+  void MarkCommit();
+  void NextInterval();
   void EndCommit(bool committed);
 
   WorkerIncarnation self;
@@ -122,12 +127,16 @@ struct WorkerCore::State {
   GenerationId call;        // generation that the program's call computes in; invalid: none
   GenerationId continuing;  // prepared successor entered in commit(), before its Open
   std::set<WorkerIncarnation> accused;
-  uint32_t contributed = 0;  // prepared number in the agreement that is under way
+  // Between two commits, or from entering to the first one.
+  std::optional<Agreement> contributed;
+  std::optional<Agreement> agreed;
+  uint32_t stop_wanted = 0;  // kStopBy*; for good
   bool old_connections = false;
 
   CommitStage stage = CommitStage::kIdle;
   GenerationId committing;  // generation of the commit under way
   uint32_t boundary = 0;    // prepared number that this commit is the boundary to
+  uint32_t stop = 0;        // agreed by this commit
   std::optional<worker_action::Cas> pending_cas;
 
   GenerationId finished_in;  // newest generation in which ReportFinished was given out

@@ -81,7 +81,7 @@ void WorkerCore::State::ResolveFinishing(const worker_action::Cas& cas) {
   }
   const auto successor = rosters.find(GenerationNumber{boundary});
   if (boundary == 0 || successor == rosters.end()) {
-    BeginAgreement();
+    NextInterval();
     EndCommit(true);
     return;
   }

@@ -62,26 +62,27 @@ Status AgentSession::SetUp(const std::string& job_id) {
 
 Status AgentSession::AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
                                Deadline deadline) {
-  return member_->Collective([&](Communicator& communicator) {
+  return member_->Collective(Member::Reach::kWorld, [&](Communicator& communicator) {
     return communicator.AllReduce(in, out, count, type, op, {}, deadline).status();
   });
 }
 
 Status AgentSession::Broadcast(void* data, size_t bytes, int root, Deadline deadline) {
-  return member_->Collective([&](Communicator& communicator) {
+  return member_->Collective(Member::Reach::kNotWorld, [&](Communicator& communicator) {
     return communicator.Broadcast(data, bytes, root, {}, deadline).status();
   });
 }
 
 Status AgentSession::AllGather(const void* in, void* out, size_t bytes, Deadline deadline) {
-  return member_->Collective([&](Communicator& communicator) {
+  return member_->Collective(Member::Reach::kWorld, [&](Communicator& communicator) {
     return communicator.AllGather(in, out, bytes, {}, deadline).status();
   });
 }
 
 Status AgentSession::Barrier(Deadline deadline) {
-  return member_->Collective(
-      [&](Communicator& communicator) { return communicator.Barrier({}, deadline).status(); });
+  return member_->Collective(Member::Reach::kWorld, [&](Communicator& communicator) {
+    return communicator.Barrier({}, deadline).status();
+  });
 }
 
 RecoveryTimes AgentSession::recovery_times() const {

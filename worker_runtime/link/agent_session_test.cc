@@ -76,12 +76,10 @@ TEST_CASE("A fence ends a blocked collective, and the next generation begins at 
 
 TEST_CASE("A fence ends a commit that waits for the other ranks, without committing") {
   Pair pair;
+  pair.Step(1);
+  pair.SumBoth();
   pair.first.next() = 5;
-  auto first = pair.first.Commit(1);
-  auto second = pair.second.Commit(1);
-  REQUIRE(Result(first).ok());
-  REQUIRE(Result(second).ok());
-  auto alone = pair.first.Commit(2);  // the agreement of this commit is complete: it returns
+  auto alone = pair.first.Commit(2);  // it goes by the sum
   REQUIRE(Result(alone).ok());
   auto waiting = pair.first.Commit(3);  // a rank is at most one commit ahead (P6)
   REQUIRE(Pending(waiting));
@@ -91,9 +89,22 @@ TEST_CASE("A fence ends a commit that waits for the other ranks, without committ
   REQUIRE(pair.first.agent().held().step == 2);
 }
 
+TEST_CASE("Commits without a collective of the program agree by themselves (P6)") {
+  Pair pair;
+  for (uint64_t step = 1; step <= 3; ++step) {
+    auto first = pair.first.Commit(step);
+    REQUIRE(Pending(first));
+    auto second = pair.second.Commit(step);
+    REQUIRE(Result(first).ok());
+    REQUIRE(Result(second).ok());
+  }
+  REQUIRE(pair.first.agent().held().version == pair.second.agent().held().version);
+}
+
 TEST_CASE("A member that is behind takes the resume version from one that holds it") {
   Pair pair;
   pair.Step(1);
+  pair.SumBoth();
   pair.first.next() = 0;
   auto ahead = pair.first.Commit(2);
   REQUIRE(Result(ahead).ok());
@@ -132,6 +143,7 @@ TEST_CASE("A member that is behind takes the resume version from one that holds 
 struct OneBehind : Pair {
   OneBehind() {
     Step(1);
+    SumBoth();
     first.next() = 42;
     auto ahead = first.Commit(2);
     REQUIRE(Result(ahead).ok());
@@ -186,8 +198,9 @@ TEST_CASE("A member that is behind outlives the death of the only holder that it
 
 TEST_CASE("A commit whose deadline has passed is the last one of its worker") {
   Pair pair;
+  pair.SumBoth();
   pair.first.next() = 5;
-  auto first = pair.first.Commit(1);  // its agreement was begun on entering
+  auto first = pair.first.Commit(1);
   REQUIRE(Result(first).ok());
   const auto soon = Now() + std::chrono::milliseconds(20);
   REQUIRE(pair.first.session().Commit(2, soon).code() == StatusCode::kDeadlineExceeded);

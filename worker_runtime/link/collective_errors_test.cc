@@ -44,6 +44,46 @@ TEST_CASE("A rank that makes other calls than its peers gives up, and they are n
   REQUIRE(pair.first.session().Barrier(std::nullopt).code() == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("Ranks that commit different steps are told both, and nothing more is committed (V7)") {
+  Pair pair;
+  pair.Step(1);
+  pair.SumBoth();
+  auto first = pair.first.Commit(2);
+  auto second = pair.second.Commit(3);
+  REQUIRE(Result(first).ok());
+  REQUIRE(Result(second).ok());
+  int64_t values[2] = {1, 2};
+  std::future<Status> calls[2] = {pair.first.Sum(&values[0]), pair.second.Sum(&values[1])};
+  for (auto& call : calls) {
+    const Status status = Result(call);
+    REQUIRE(status.code() == StatusCode::kInvalidArgument);
+    REQUIRE_THAT(status.message(),
+                 Catch::Contains("rank 1 has committed step 3 (its 3rd commit in this "
+                                 "generation), rank 0 step 2 (its 3rd)"));
+  }
+  REQUIRE(pair.first.session().Commit(4, {}).code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("A rank that commits too rarely ends the job instead of waiting for ever (V7)") {
+  Pair pair;
+  pair.Step(1);
+  pair.SumBoth();
+  auto ahead = pair.first.Commit(2);
+  REQUIRE(Result(ahead).ok());
+  int64_t value = 1;
+  auto sum = pair.second.Sum(&value);
+  std::future<Status> other;
+  SECTION("the other one is in the next step") { other = pair.first.Sum(&value); }
+  SECTION("the other one commits again") { other = pair.first.Commit(3); }
+  SECTION("the other one has finished") { other = pair.first.Finish(); }
+  const Status status = Result(sum);
+  REQUIRE((status.code() == StatusCode::kInvalidArgument));
+  REQUIRE_THAT(status.message(), Catch::Contains("rank 0 has committed step 2 (its 3rd commit in "
+                                                 "this generation), rank 1 step 1 (its 2nd)"));
+  pair.first.agent().Send(local::MakeFrame(local::FrameKind::kLeave));
+  (void)Result(other);
+}
+
 TEST_CASE("Wrong arguments leave the member as it is") {
   Pair pair;
   REQUIRE(pair.first.session().Broadcast(nullptr, 8, 0, std::nullopt).code() ==

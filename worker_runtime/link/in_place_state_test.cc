@@ -174,6 +174,7 @@ TEST_CASE("A member that is behind gets the newer items, with their sizes") {
 TEST_CASE("A fence at any moment of a large copy leaves a whole copy, old or new") {
   InPlacePair pair(size_t{2} << 20);
   pair.Step(1);
+  pair.Sum();
   auto commit = pair.first.Commit(2);
   const Instant limit = Now() + std::chrono::seconds(10);
   while (pair.first.agent().phase() != Phase::kCommitting && Pending(commit)) {

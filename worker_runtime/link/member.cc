@@ -105,26 +105,22 @@ void Member::Carry(const Action& action) {
         local::Finished{local::ToWire(action.generation), local::ToWire(action.state)}));
   } else if constexpr (std::is_same_v<Action, ReportWordSettled>) {
     Send(local::MakeFrame(local::FrameKind::kWordSettled));
-  } else if constexpr (std::is_same_v<Action, BeginAgreement>) {
-    if (const Wires* wires = WiresOf(action.generation); wires != nullptr) {
-      wires_.at(action.generation.number).used = true;
-      // A connection that broke shows again, with its peer, where the agreement is awaited.
-      const Status begun = wires->runtime->BeginMinPair({action.prepared_id, ~action.prepared_id});
-      if (!begun.ok()) {
-        LogInfo("agreement not begun: ", begun.ToString());
-      }
-    }
+  } else if constexpr (std::is_same_v<Action, Contribute>) {
+    contribution_ = action.own;
   } else if constexpr (std::is_same_v<Action, TakeState>) {
     parts_.page.PublishHeld(action.state,
                             {.offset = memory_->next_offset(), .bytes = memory_->next().size()});
     memory_->Flip();
   } else if constexpr (std::is_same_v<Action, AwaitAgreement>) {
-    commit_.await = true;
+    commit_.agree = action.own;
   } else if constexpr (std::is_same_v<Action, CopyState>) {
     commit_.copy = action.version;
   } else if constexpr (std::is_same_v<Action, CommitReturns>) {
     commit_.answer = action.committed;
   } else if constexpr (std::is_same_v<Action, Open>) {
+    if (const auto wires = wires_.find(action.roster.id.number); wires != wires_.end()) {
+      wires->second.used = true;
+    }
     if (action.restored) {
       opened_ = action.roster;
       Stamp(parts_.page.stamps().restored);
@@ -141,7 +137,8 @@ void Member::Carry(const Action& action) {
   } else if constexpr (std::is_same_v<Action, Warn>) {
     LogWarning(action.message);
   } else if constexpr (std::is_same_v<Action, Fatal>) {
-    GiveUp(InternalError(action.message));
+    GiveUp(action.of_program ? InvalidArgumentError(action.message)
+                             : InternalError(action.message));
   } else {
     if constexpr (std::is_same_v<Action, RunReturns>) {
       returned_ = true;
@@ -164,7 +161,7 @@ void Member::Send(local::Frame frame) { parts_.socket.Send(std::move(frame)); }
 const Member::Wires* Member::WiresOf(const GenerationId& generation) {
   const auto found = wires_.find(generation.number);
   const bool complete = found != wires_.end() && found->second.generation == generation &&
-                        found->second.program != nullptr && found->second.runtime != nullptr;
+                        found->second.main != nullptr;
   return complete ? &found->second : nullptr;
 }
 
@@ -219,18 +216,16 @@ void Member::OfferedAgain(WorkerIncarnation self) {
   Feed(worker_event::OfferedAgain{self});
 }
 
-void Member::MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh) {
+void Member::MeshCame(const GenerationId& generation, std::unique_ptr<Mesh> mesh) {
   auto communicator = std::make_shared<Communicator>(std::move(mesh), interrupt_);
   MutexLock lock(mutex_);
   Wires& wires = wires_[generation.number];
   if (wires.generation != generation) {
-    wires = Wires{.generation = generation, .program = nullptr, .runtime = nullptr};
+    wires = Wires{.generation = generation, .main = nullptr};
   }
-  (channel == Channel::kProgram ? wires.program : wires.runtime) = std::move(communicator);
-  if (WiresOf(generation) != nullptr) {
-    Stamp(parts_.page.stamps().edges_up);
-    Feed(worker_event::EdgesUp{generation});
-  }
+  wires.main = std::move(communicator);
+  Stamp(parts_.page.stamps().edges_up);
+  Feed(worker_event::EdgesUp{generation});
 }
 
 std::unique_ptr<Mesh> Member::GiveBackMesh(const GenerationId& generation, Channel channel) {
@@ -239,14 +234,11 @@ std::unique_ptr<Mesh> Member::GiveBackMesh(const GenerationId& generation, Chann
   if (found == wires_.end() || found->second.generation != generation || found->second.used) {
     return nullptr;
   }
-  Wires& wires = found->second;
-  std::shared_ptr<Communicator>& taken =
-      channel == Channel::kProgram ? wires.program : wires.runtime;
-  if (taken == nullptr) {
+  if (channel != Channel::kMain || found->second.main == nullptr) {
     return nullptr;
   }
   Feed(worker_event::EdgesLost{generation});
-  return std::exchange(taken, nullptr)->Dissolve();
+  return std::exchange(found->second.main, nullptr)->Dissolve();
 }
 
 void Member::EdgesFailed(const GenerationId& generation, const Context::Failure& failure) {
@@ -307,10 +299,8 @@ void Member::Disconnect(GenerationNumber up_to) {
   MutexLock lock(mutex_);
   while (!wires_.empty() && wires_.begin()->first <= up_to) {
     auto gone = wires_.extract(wires_.begin());
-    for (const auto& communicator : {gone.mapped().program, gone.mapped().runtime}) {
-      if (communicator != nullptr) {
-        communicator->Abort();
-      }
+    if (gone.mapped().main != nullptr) {
+      gone.mapped().main->Abort();
     }
     dropped.insert(std::move(gone));
   }

@@ -50,8 +50,7 @@ class Member final : public StateSource {
   void FinishCame(const FinishRecord& record);
   void LeaveCame();
   void OfferedAgain(WorkerIncarnation self);
-  // One of the two meshes of a generation; the second one completes its edges.
-  void MeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh);
+  void MeshCame(const GenerationId& generation, std::unique_ptr<Mesh> mesh);
   // The other way round: gives the mesh back if this worker has not used its generation's edges.
   std::unique_ptr<Mesh> GiveBackMesh(const GenerationId& generation, Channel channel);
   void EdgesFailed(const GenerationId& generation, const Context::Failure& failure);
@@ -99,22 +98,24 @@ class Member final : public StateSource {
   Status Finish(Deadline deadline);
   bool done();
   // Runs one operation on the program's communicator, stamped as `phase`, and handles its errors.
+  // kWorld: no rank completes it before all have called it, so a commit may go by it (P6).
+  enum class Reach : uint8_t { kWorld, kNotWorld };
   template <class Operation>
-  Status Collective(Operation operation, Phase phase = Phase::kInCollective);
+  Status Collective(Reach reach, Operation operation, Phase phase = Phase::kInCollective);
 
  private:
   // The connections of one generation. Shared by the table and the thread that is inside an
   // operation when the table drops it.
   struct Wires {
     GenerationId generation;
-    std::shared_ptr<Communicator> program;
-    std::shared_ptr<Communicator> runtime;
-    bool used = false;
+    std::shared_ptr<Communicator> main;
+    bool used = false;  // entered: what breaks from now on is somebody's loss
+    bool said_finished = false;
   };
   // The commit call that U is in.
   struct CommitCall {
     Held state;  // digest and step; the version is filled in by CopyState
-    bool await = false;
+    std::optional<Agreement> agree;
     std::optional<StateVersion> copy;
     std::optional<bool> answer;
   };
@@ -150,6 +151,7 @@ class Member final : public StateSource {
   Status RestoreEarly();
 
   void DeclareReady() REQUIRES_LOCK(mutex_);
+  void SayFinished(Deadline deadline);
   // `next` is filled and has this digest.
   Status CommitNext(const StatusOr<uint64_t>& digest, uint64_t step, Deadline deadline);
   Status CommitLocked(Deadline deadline) REQUIRES_LOCK(mutex_);
@@ -161,8 +163,8 @@ class Member final : public StateSource {
   // opened, run may return, or the deadline has passed (then OK as well, and there is no news).
   Status WaitForNews(Deadline deadline) REQUIRES_LOCK(mutex_);
   void SetProgramPhase(Phase phase) REQUIRES_LOCK(mutex_);
-  StatusOr<std::shared_ptr<Communicator>> BeginCollective(Phase phase);
-  Status EndCollective(const Communicator& communicator, const Status& status);
+  StatusOr<std::shared_ptr<Communicator>> BeginCollective(Reach reach, Phase phase);
+  Status EndCollective(Reach reach, const Communicator& communicator, const Status& status);
 
   // The generation that U computes in from now on.
   void SetCall(Roster roster) REQUIRES_LOCK(mutex_);
@@ -192,16 +194,17 @@ class Member final : public StateSource {
   std::optional<Membership> membership_ GUARDED_BY(mutex_);  // in it
   bool call_over_ GUARDED_BY(mutex_) = false;
   CommitCall commit_ GUARDED_BY(mutex_);
+  Agreement contribution_ GUARDED_BY(mutex_);  // to the world collectives of the program
   Phase program_phase_ GUARDED_BY(mutex_) = Phase::kOutside;
   bool returned_ GUARDED_BY(mutex_) = false;  // RunReturns
   Status fatal_ GUARDED_BY(mutex_);           // nothing goes on after it; OK: none
 };
 
 template <class Operation>
-Status Member::Collective(Operation operation, Phase phase) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> communicator, BeginCollective(phase));
+Status Member::Collective(Reach reach, Operation operation, Phase phase) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> communicator, BeginCollective(reach, phase));
   const Status status = operation(*communicator);
-  return EndCollective(*communicator, status);
+  return EndCollective(reach, *communicator, status);
 }
 
 }  // namespace elastic::internal

@@ -135,7 +135,7 @@ Status Member::CommitNext(const StatusOr<uint64_t>& digest, uint64_t step, Deadl
   Status status = digest.status();
   if (digest.ok()) {
     commit_ = CommitCall{.state = {.version = {}, .digest = *digest, .step = step},
-                         .await = false,
+                         .agree = {},
                          .copy = {},
                          .answer = {}};
     status = CommitLocked(deadline);
@@ -160,7 +160,7 @@ Status Member::CommitLocked(Deadline deadline) {
     if (commit_.answer) {
       return *commit_.answer ? OkStatus() : GenerationIsOver();
     }
-    if (std::exchange(commit_.await, false)) {
+    if (commit_.agree) {
       RETURN_IF_ERROR(Await(deadline));
     } else if (commit_.copy) {
       PublishCommit();
@@ -170,33 +170,34 @@ Status Member::CommitLocked(Deadline deadline) {
   }
 }
 
-// Waits without the lock until every rank has begun its agreement. When the generation ends
-// instead, the core answers the commit once it has seen the word.
+// Makes the agreement without the lock: it waits until every rank has come to it. When the
+// generation ends instead, the core answers the commit once it has seen the word.
 Status Member::Await(Deadline deadline) {
   const GenerationId generation = call_->id;
+  const Agreement own = *std::exchange(commit_.agree, std::nullopt);
   const Wires* wires = WiresOf(generation);
   if (wires == nullptr) {
     return OkStatus();
   }
-  const std::shared_ptr<Communicator> communicator = wires->runtime;
+  const std::shared_ptr<Communicator> communicator = wires->main;
   mutex_.unlock();
-  const StatusOr<Communicator::MinPair> agreed = communicator->AwaitMinPair(deadline);
+  communicator->Contribute(own);
+  const Status status = communicator->Agree({}, deadline).status();
   mutex_.lock();
-  if (agreed.ok()) {
-    FeedFromProgram(worker_event::Agreed{generation, agreed->first, ~agreed->second});
+  if (status.ok()) {
+    FeedFromProgram(worker_event::Agreed{generation, communicator->agreed()});
     return OkStatus();
   }
-  const StatusCode code = agreed.status().code();
-  if (code == StatusCode::kUnavailable && communicator->broken_peer()) {
+  if (status.code() == StatusCode::kUnavailable && communicator->broken_peer()) {
     FeedFromProgram(worker_event::PeerBroken{generation, *communicator->broken_peer()});
     return OkStatus();
   }
-  if (code == StatusCode::kAborted) {
+  if (status.code() == StatusCode::kAborted) {
     FeedWord();
     WakeRuntime();
     return OkStatus();
   }
-  return agreed.status();
+  return status;
 }
 
 // Held stands on the page before the word names its version, so no answer to a fence shows a word
@@ -211,7 +212,32 @@ void Member::PublishCommit() {
 
 // ---- finish ----------------------------------------
 
+// Peers that still wait for this rank in a collective would wait for ever. Whatever hinders it ends
+// the generation as well.
+void Member::SayFinished(Deadline deadline) {
+  std::shared_ptr<Communicator> communicator;
+  {
+    MutexLock lock(mutex_);
+    const bool open = call_ && !call_over_ && fatal_.ok();
+    if (!open || WiresOf(call_->id) == nullptr) {
+      return;
+    }
+    Wires& wires = wires_.at(call_->id.number);
+    if (std::exchange(wires.said_finished, true)) {
+      return;
+    }
+    Feed(worker_event::CollectiveWanted{call_->id});
+    communicator = wires.main;
+    communicator->Contribute(contribution_);
+  }
+  const Status said = communicator->SayFinished(deadline);
+  if (!said.ok()) {
+    LogInfo("peers were not told that this rank has finished: ", said.ToString());
+  }
+}
+
 Status Member::Finish(Deadline deadline) {
+  SayFinished(deadline);
   MutexLock lock(mutex_);
   if (!call_over_ && fatal_.ok()) {
     FeedFromProgram(worker_event::FunctionReturned{parts_.page.held(), call_->id});
@@ -228,22 +254,31 @@ Status Member::Finish(Deadline deadline) {
 
 // ---- collectives ----------------------------------------
 
-StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective(Phase phase) {
+StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective(Reach reach, Phase phase) {
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(CallStatus());
   const Wires* wires = WiresOf(call_->id);
   if (wires == nullptr) {
     return GenerationIsOver();
   }
+  const std::shared_ptr<Communicator> communicator = wires->main;
+  if (reach == Reach::kWorld) {
+    Feed(worker_event::CollectiveWanted{call_->id});
+    communicator->Contribute(contribution_);
+  }
   SetProgramPhase(phase);
-  return wires->program;
+  return communicator;
 }
 
 // A broken connection is an accusation, not yet a loss: the server decides, and the generation that
 // follows, with or without that peer, is entered by the next join (P18).
-Status Member::EndCollective(const Communicator& communicator, const Status& status) {
+Status Member::EndCollective(Reach reach, const Communicator& communicator, const Status& status) {
   MutexLock lock(mutex_);
   SetProgramPhase(Phase::kOutside);
+  if (status.ok() && reach == Reach::kWorld) {
+    FeedFromProgram(worker_event::Agreed{communicator.generation(), communicator.agreed()});
+    return fatal_;
+  }
   if (status.code() == StatusCode::kUnavailable) {
     call_over_ = true;
     if (const auto peer = communicator.broken_peer(); peer) {

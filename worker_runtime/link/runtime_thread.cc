@@ -246,8 +246,7 @@ void RuntimeThread::DoLinkWork() {
 
 void RuntimeThread::Do(const WorkerAction& action) {
   if (const auto* connect = std::get_if<worker_action::Connect>(&action)) {
-    Connect(connect->roster, Channel::kProgram);
-    Connect(connect->roster, Channel::kRuntime);
+    Connect(connect->roster);
   } else if (const auto* retry = std::get_if<worker_action::RetryEdges>(&action)) {
     RetryEdges(*retry);
   } else if (const auto* disconnect = std::get_if<worker_action::Disconnect>(&action)) {
@@ -274,20 +273,19 @@ void RuntimeThread::Do(const WorkerAction& action) {
   }
 }
 
-void RuntimeThread::Connect(const Roster& roster, Channel channel) {
+void RuntimeThread::Connect(const Roster& roster) {
   const GenerationId generation = roster.id;
   parts_.context.Connect(
-      roster, channel,
-      [this, generation, channel](tl::expected<std::unique_ptr<Mesh>, Context::Failure> mesh) {
+      roster, Channel::kMain,
+      [this, generation](tl::expected<std::unique_ptr<Mesh>, Context::Failure> mesh) {
         if (mesh) {
-          parts_.member.MeshCame(generation, channel, std::move(*mesh));
+          parts_.member.MeshCame(generation, std::move(*mesh));
           return;
         }
         EdgesFailed(generation, mesh.error());
       });
 }
 
-// Both channels fail of one cause; the next try is for both.
 void RuntimeThread::EdgesFailed(const GenerationId& generation, const Context::Failure& failure) {
   if (!retries_.try_emplace(generation.number).second) {
     return;

@@ -53,7 +53,7 @@ class RuntimeThread {
   void OnFrame(const local::Frame& frame);
   void DoLinkWork();
   void Do(const WorkerAction& action);
-  void Connect(const Roster& roster, Channel channel);
+  void Connect(const Roster& roster);
   void EdgesFailed(const GenerationId& generation, const Context::Failure& failure);
   void RetryEdges(const worker_action::RetryEdges& retry);
   void Ask(const worker_action::Fetch& fetch);

@@ -27,15 +27,22 @@ struct Pair {
     }
   }
 
-  // Both sum, write the sum into `next` and commit.
-  void Step(uint64_t step) {
+  // A world collective: after it each of them may commit once without the other.
+  int64_t SumBoth() {
     int64_t sums[2] = {1, 2};
     auto first_sum = first.Sum(&sums[0]);
     auto second_sum = second.Sum(&sums[1]);
     REQUIRE(Result(first_sum).ok());
     REQUIRE(Result(second_sum).ok());
-    first.next() = first.current() + sums[0];
-    second.next() = second.current() + sums[1];
+    REQUIRE(sums[0] == sums[1]);
+    return sums[0];
+  }
+
+  // Both sum, write the sum into `next` and commit.
+  void Step(uint64_t step) {
+    const int64_t sum = SumBoth();
+    first.next() = first.current() + sum;
+    second.next() = second.current() + sum;
     auto first_commit = first.Commit(step);
     auto second_commit = second.Commit(step);
     REQUIRE(Result(first_commit).ok());
