@@ -27,7 +27,8 @@ bool IsNameCharacter(char c) {
 
 bool IsIpv6(const std::string& text) {
   in6_addr address{};
-  return inet_pton(AF_INET6, text.c_str(), &address) == 1;
+  // inet_pton would take what stands before a zero byte.
+  return text.find('\0') == std::string::npos && inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
 std::string_view Trimmed(std::string_view text) {

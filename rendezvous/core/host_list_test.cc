@@ -41,6 +41,8 @@ TEST_CASE("AMalformedHostIsRefusedWithThePartThatIsWrongAndTheFormWanted") {
       {"[::1:2", "'[::1:2'"},
       {"[nonsense]:2", "'[nonsense]:2'"},
       {"[::1]2", "'[::1]2'"},
+      {std::string("a::\0b", 5), "more than one colon"},
+      {std::string("[::1\0b]:2", 9), "no IPv6 address"},
       {"a:1,,b:1", "empty host"},
       {"a:1,", "empty host"},
       {"a:1, ", "empty host"},

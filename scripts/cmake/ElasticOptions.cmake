@@ -18,6 +18,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # The mutexes' annotations (rendezvous/base/mutex.h); g++ knows none.
   add_compile_options(-Wthread-safety)
+  # A sanitizer's checks keep loops from being vectorised, which is no mistake of ours.
+  add_compile_options(-Wno-pass-failed)
 endif()
 if(ELASTIC_WERROR)
   add_compile_options(-Werror)
@@ -35,3 +37,6 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE}")
 endif()
+
+option(ELASTIC_FUZZ "build the fuzz targets (tests/fuzz) instead of the tests; clang only" OFF)
+set(ELASTIC_FUZZ_RUNS 8000 CACHE STRING "inputs that each fuzz target tries as a ctest")
