@@ -38,6 +38,7 @@
 
 namespace elastic {
 
+// What the caller should do next: elastic_status of elastic_c.h, value by value.
 enum class Code : int {
   kOk = ELASTIC_OK,
   kInvalidArgument = ELASTIC_INVALID_ARGUMENT,
@@ -62,6 +63,7 @@ class [[nodiscard]] Status {
                                 : Status(static_cast<Code>(status), elastic_last_error());
   }
 
+  // aborted: this generation is over, return from the function (ELASTIC_ABORTED).
   bool ok() const { return code_ == Code::kOk; }
   bool aborted() const { return code_ == Code::kAborted; }
   Code code() const { return code_; }
@@ -72,6 +74,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
+// How a reduction combines the ranks' values: elastic_reduce_op.
 enum class Op : int {
   kSum = ELASTIC_SUM,
   kAverage = ELASTIC_AVERAGE,
@@ -79,6 +82,7 @@ enum class Op : int {
   kMax = ELASTIC_MAX,
 };
 
+// Of a log line: elastic_severity.
 enum class Severity : int {
   kDebug = ELASTIC_DEBUG,
   kInfo = ELASTIC_INFO,
@@ -109,6 +113,7 @@ class State {
  public:
   static_assert(std::is_trivially_copyable_v<T>, "state is moved between processes as bytes");
 
+  // The newest committed state, and the one being computed: write all of it before Commit.
   const T& current() const { return *static_cast<const T*>(elastic_state_current()); }
   T& next() { return *static_cast<T*>(elastic_state_next()); }
   // The state before training; zeroed at first. Only before Join or Run.
@@ -118,6 +123,7 @@ class State {
 // The process's part in the job; at most one object per process. From the program's one thread.
 class Runtime {
  public:
+  // How the runtime logs; without a function, it does not.
   struct Options {
     // Called from any thread, one call at a time; must not call the runtime.
     std::function<void(Severity, std::string_view)> log;
@@ -133,6 +139,7 @@ class Runtime {
     }
   }
 
+  // Connects to the agent, or becomes a world of one without a launcher: elastic_init.
   Status Init() { return Init(Options{}); }
   Status Init(Options options) {
     log_ = std::move(options.log);
@@ -156,6 +163,7 @@ class Runtime {
     return Status::Of(elastic_state_create(sizeof(T)));
   }
 
+  // For a loop of one's own instead of Run: elastic_join and elastic_finish.
   Status Join() { return Status::Of(elastic_join(nullptr, nullptr)); }
   Status Finish() { return Status::Of(elastic_finish(nullptr)); }
 

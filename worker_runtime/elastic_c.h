@@ -77,6 +77,7 @@ ELASTIC_API const char* elastic_version(void);
 
 /* ---- start and end ------------------------------------------------------------------------- */
 
+/* Of a log line. */
 typedef enum elastic_severity ELASTIC_INT32 {
   ELASTIC_DEBUG = 0,
   ELASTIC_INFO = 1,
@@ -88,6 +89,7 @@ typedef enum elastic_severity ELASTIC_INT32 {
  * call the library. `line` is valid during the call only. */
 typedef void (*elastic_log_function)(void* user, elastic_severity severity, const char* line);
 
+/* How the runtime logs. */
 typedef struct elastic_init_options {
   size_t struct_size;
   elastic_log_function log;       /* may be NULL: log lines are dropped */
@@ -205,12 +207,14 @@ ELASTIC_API uint64_t elastic_committed_step(void);
 
 /* ---- collectives --------------------------------------------------------------------------- */
 
+/* Of the elements of a reduction; memory is in the machine's byte order. */
 typedef enum elastic_data_type ELASTIC_INT32 {
   ELASTIC_FLOAT32 = 1,
   ELASTIC_FLOAT64 = 2,
   ELASTIC_INT64 = 3
 } elastic_data_type;
 
+/* How a reduction combines the ranks' values, element by element. */
 typedef enum elastic_reduce_op ELASTIC_INT32 {
   ELASTIC_SUM = 1,
   ELASTIC_AVERAGE = 2, /* the sum divided by size; INT64 truncates */

@@ -27,6 +27,7 @@ struct Cursor {
 // Source: Black and Rogaway, "Ciphers with Arbitrary Finite Domains" (2002), cycle walking.
 class Sampler {
  public:
+  // Equal on all ranks; the order of samples follows from it alone.
   struct Options {
     uint64_t samples = 0;  // in the data set; at least 1
     uint64_t batch = 0;    // global batch; at least 1
@@ -38,6 +39,7 @@ class Sampler {
     }
   }
 
+  // In the data set: Options::samples.
   uint64_t samples() const { return options_.samples; }
 
   // Samples in the global batch that begins at `cursor`.

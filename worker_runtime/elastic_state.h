@@ -72,13 +72,16 @@ class Items {
                     });
   }
 
+  // An item has other memory or another size from now on: elastic_resize.
   Status Resize(const std::string& name, void* memory, size_t bytes) {
     return Status::Of(elastic_resize(name.c_str(), memory, bytes));
   }
+  // The vector as it is now.
   template <class T>
   Status Resize(const std::string& name, std::vector<T>& values) {
     return Resize(name, values.data(), values.size() * sizeof(T));
   }
+  // An item is no part of the state any more: elastic_unregister.
   Status Unregister(const std::string& name) {
     return Status::Of(elastic_unregister(name.c_str()));
   }

@@ -42,6 +42,7 @@ extern "C" {
  * elastic_join or elastic_run; must not call the library. */
 typedef void* (*elastic_resize_function)(void* user, const char* name, size_t bytes);
 
+/* How an item takes the size that the committed state has. */
 typedef struct elastic_register_options {
   size_t struct_size;
   elastic_resize_function resize; /* may be NULL: the size must always be the registered one */

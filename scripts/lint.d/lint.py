@@ -18,13 +18,16 @@ import subprocess
 import sys
 import time
 
+import documented
 import rules
 import sources
+import tidy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def text_problems(files):
+    yield from layer_cycles(rules.LAYERS)
     for path in files:
         text = sources.read(path)
         for number, line in enumerate(text.split("\n"), 1):
@@ -36,8 +39,32 @@ def text_problems(files):
         yield from banned(path, text)
         if path.suffix in sources.CPP:
             yield from layer_problems(path, text)
+        for line, declaration in documented.undocumented(path, text):
+            yield f"{path}:{line}: no comment says what this is: `{declaration}`"
         if path.suffix == ".h" and not re.search(r"#pragma once|#ifndef \w+_H_", text):
             yield f"{path}: no #pragma once"
+
+
+def layer_cycles(layers):
+    """The table itself: what may include what must not lead back."""
+    folders = [folder for folder, _ in layers]
+    below = {folder: {f for f in folders for a in allowed
+                      if f != folder and (f == a or f.startswith(a + "/"))}
+             for folder, allowed in layers if "" not in allowed}
+
+    def search(folder, path):
+        if folder in path:
+            yield path[path.index(folder):] + [folder]
+            return
+        for other in sorted(below.get(folder, ())):
+            yield from search(other, path + [folder])
+
+    found = set()
+    for folder in below:
+        for cycle in search(folder, []):
+            if frozenset(cycle) not in found:
+                found.add(frozenset(cycle))
+                yield "scripts/lint.d/rules.py: a circle of layers: " + " -> ".join(cycle)
 
 
 def banned(path, text):
@@ -169,9 +196,10 @@ def tidy_problems(files, build, deadline):
     units = [p for p in files if p.suffix == ".cc" and str(ROOT / p) in known]
     salt = (ROOT / ".clang-tidy").read_text() + subprocess.run(
         ["clang-tidy", "--version"], capture_output=True, text=True).stdout
-    yield from run_cached("tidy", salt, units, lambda p: [
-        "clang-tidy", "-p", str(build), "--quiet", "--warnings-as-errors=*",
-        "--extra-arg=-Wthread-safety", str(p)], deadline)
+    cache = Cache("tidy", salt)
+    keys = {p: cache.key(p) for p in units}
+    todo = [p for p in units if not keys[p].exists()]
+    yield from tidy.Tidy(ROOT, build, lambda p: keys[p].touch(), deadline).problems(todo)
 
 
 def main():

@@ -10,7 +10,7 @@ TOP_FOLDERS = {"proto", "rendezvous", "launcher", "collectives", "worker_runtime
 CPP = {".h", ".cc"}
 CODE = CPP | {".py", ".proto", ".cmake"}
 TEXT = CODE | {".md", ".txt", ".json", ".c", ""}
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 
 
 def all_files(only=()):

@@ -46,7 +46,7 @@ CASES = [
     ("launcher/cli/a.cc", "using namespace std::chrono_literals;", None),
     ("rendezvous/server/a.cc", "uint32_t epoch = 0;", "epoch as a generation"),
     ("rendezvous/base/time.h", "#pragma once\nt.time_since_epoch();", None),
-    ("worker_runtime/elastic_sampler.h", "#pragma once\nuint64_t epoch;", None),
+    ("worker_runtime/elastic_sampler.h", "#pragma once\nuint64_t epoch;  // a pass", None),
     ("launcher/cli/a.cc", "// FIX" + "ME", "FIX" + "ME"),
     ("launcher/cli/a.cc", "// TO" + "DO later", "TO" + "DO without issue"),
     ("launcher/cli/a.cc", "// TO" + "DO(#12) later", None),
@@ -61,6 +61,14 @@ CASES = [
     ("rendezvous/core/a.cc", '#include "rendezvous/base/ids.h"', None),
     ("collectives/a.cc", '#include "proto/local/frames.h"', "may not include"),
     ("worker_runtime/a.cc", "#include <grpcpp/grpcpp.h>", "stay out of here"),
+    ("worker_runtime/elastic_a.h", "#pragma once\n\nint Rank();\n", "no comment says"),
+    ("worker_runtime/elastic_a.h", "#pragma once\n\n// Of this process.\nint Rank();\n"
+     "int Size();\n", None),
+    ("worker_runtime/elastic_a.h", "#pragma once\n\n// A.\nclass A {\n public:\n  int b();\n"
+     "};\n", "no comment says"),
+    ("worker_runtime/elastic_a.h", "#pragma once\n\n// A.\nclass A {\n public:\n"
+     "  A() = default;\n\n  int b();  // B\n\n private:\n  int c_;\n};\n", None),
+    ("worker_runtime/session.h", "#pragma once\n\nint Rank();\n", None),
 ]
 
 
@@ -77,6 +85,13 @@ def EachRuleCatchesWhatItIsForAndNothingElse(_):
         if words is not None and not any(words in f for f in found):
             problems.append(f"{name}: {text[:50]!r}: expected {words!r}, found {found}")
     assert not problems, "\n".join(problems)
+
+
+def ACircleOfLayersIsFoundWhateverItsLength(_):
+    layers = [("a", []), ("b", ["a"]), ("c", ["b/deep"]), ("b/deep", ["c"]), ("tests", [""])]
+    assert len(list(lint.layer_cycles(layers))) == 1, list(lint.layer_cycles(layers))
+    assert not list(lint.layer_cycles(layers[:3]))
+    assert not list(lint.layer_cycles(lint.rules.LAYERS))
 
 
 def EachBannedTextHasACase(_):
