@@ -1,8 +1,10 @@
 """scripts/bench recovery: how long a job stands still when a worker is killed.
 
-Four workers on two hosts (two loopback addresses) run 64 MiB allreduces without a pause; one of
-them is killed at a random moment, and each survivor stamps the stations of its recovery. All
-stamps, the killer's too, are of CLOCK_BOOTTIME on this machine. The rows follow each other:
+Server and agents share nothing but TCP (--namespaces: each host is a network and IPC namespace of
+its own; needs root). Workers make steps of a 64 MiB allreduce, a new state of 64 MiB and a commit;
+one of them, each rank in its turn, is killed while all are in the allreduce, and each survivor
+stamps the stations of its recovery. All stamps, the killer's too, are of CLOCK_BOOTTIME on this
+machine. The rows follow each other:
 
   detect            kill -> the first survivor is fenced (its agent saw the death)
   mark              -> the last survivor's runtime has heard it
@@ -10,93 +12,54 @@ stamps, the killer's too, are of CLOCK_BOOTTIME on this machine. The rows follow
   restore           -> the last survivor has the committed state in place
   first collective  -> a 4-byte allreduce over the new edges is complete on all survivors
   total             kill -> there
+  others know       kill -> the last survivor's runtime has heard it (detect and mark together)
+  next step         the next full step against the median of undisturbed ones at the new size
 
-`floor` is measured next to it: SIGKILL until a waiter on the victim's robust futex wakes, with two
-busy processes; no detection on one host can beat it.
+The floor is measured under the same load, that is, while such a job trains undisturbed: SIGKILL
+until a waiter on the victim's robust futex wakes (for detect), and from there one wake-up for each
+message that follows another on the way to the first collective (for total). With state in place
+the goal for total is 1.2 times the copy probe more: all survivors' processes copying their bytes at
+once.
 """
 
 import argparse
-import collections
+import contextlib
 import json
 import os
 import pathlib
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-import page as pages
+from recovery_job import ROWS, Bench, Case
+import network as networks
 import processes
-from job import HOSTS, Job
-from waiting import pause_until, wait_until
 
-SURVIVORS = 3
-GOAL_MS = {"total": 10.0}
-ROWS = ["detect", "mark", "re-form", "restore", "first collective", "total"]
+MIB = 1 << 20
+CORES = os.cpu_count()
 
 
-def recoveries(folder, generation):
-    """{rank: (fenced, bell, roster, edges, restored, first)} of what entered `generation`."""
-    found = {}
-    for path in pathlib.Path(folder).glob("*.log"):
-        for line in path.read_text().splitlines():
-            fields = line.split()
-            if fields[0] == "recovered" and int(fields[1]) == generation:
-                found[int(fields[2])] = tuple(map(int, fields[4:]))
-    return found
+def cases(options):
+    """{name: Case} of what can be measured."""
+    worker = ("--reduce-bytes", options.reduce_bytes, "--state-bytes", options.state_bytes)
+    return {
+        "4": Case("kill 1 of 4", (2, 2), {"total": 10.0, "next step": 1.3}, worker),
+        "8": Case("kill 1 of 8", (4, 4), {"total": 15.0, "next step": 1.3}, worker),
+        "4in": Case("kill 1 of 4, state in place", (2, 2), {"total": 10.0, "next step": 1.3},
+                    (*worker, "--state", "in-place"), copied=options.state_bytes),
+        "8in": Case("kill 1 of 8, state in place", (4, 4), {"total": 15.0, "next step": 1.3},
+                    (*worker, "--state", "in-place"), copied=options.state_bytes),
+        "4gib": Case(f"kill 1 of 4 with {options.ballast_bytes / MIB:.0f} MiB touched, "
+                     f"{CORES} cores busy", (1, 3), {"others know": 2.0},
+                     (*worker, "--ballast-bytes", options.ballast_bytes, "--ballast-slot", 2),
+                     victim=(1, 2), spinners=CORES),
+    }
 
 
-def stations(killed, stamps):
-    """Milliseconds of each row from the survivors' stamps."""
-    fenced, bell, roster, edges, restored, first = zip(*stamps)
-    points = [killed, min(fenced), max(bell), max(roster + edges), max(restored), max(first)]
-    # A station that no survivor reached later than the one before counts 0.
-    points = [max(points[:i + 1]) for i in range(len(points))]
-    row = {name: (b - a) / 1e6 for name, a, b in zip(ROWS, points, points[1:])}
-    row["total"] = (points[-1] - killed) / 1e6
-    return row
-
-
-class Measurement:
-    """One job, one victim after the other."""
-
-    def __init__(self, build, folder, rng, reduce_bytes):
-        self.logs = pathlib.Path(folder)
-        self.rng = rng
-        self.died_in = collections.Counter()  # phases, as the victims' pages show them
-        worker = build / "tests" / "bin" / "recovery_worker"
-        self.job = Job(build, ["-np", "4", "--min-np", "2", "-H", HOSTS],
-                       [worker, "--log", str(folder), "--reduce-bytes", str(reduce_bytes)],
-                       env={"TMPDIR": str(folder)})
-
-    def kill_one(self, number):
-        status = self.job.wait_size(4, timeout=60)
-        victim = next(w for w in status.members if w.host == f"127.0.0.{number % 2 + 1}"
-                      and w.slot == number // 2 % 2)
-        page = pages.Page(self.job, victim.pid)
-        # At a random moment of an allreduce.
-        pause_until(time.monotonic() + self.rng.uniform(0.1, 0.5))
-        wait_until(lambda: page.phase == pages.IN_COLLECTIVE, 20, "an allreduce", every=0.001)
-        killed = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        page.target.send()
-        wait_until(lambda: not processes.alive(victim.pid), 5, "the victim's end")
-        self.died_in[page.phase_name] += 1
-        page.close()
-        after = wait_until(lambda: self._recovered(status.generation), 30,
-                           lambda: "recovery; " + self.job.tail())
-        return stations(killed, list(after.values()))
-
-    def _recovered(self, before):
-        """The first generation after `before` in which the survivors have all logged."""
-        for generation in range(before + 1, before + 20):
-            found = recoveries(self.logs, generation)
-            if len(found) >= SURVIVORS:
-                return found
-        return None
+P99_GOALS = {"total": 50.0, "others know": 10.0}
 
 
 def percentile(values, share):
@@ -104,62 +67,106 @@ def percentile(values, share):
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def floor_ms(build, rounds):
-    done = subprocess.run([build / "tests" / "bin" / "robust_floor", str(rounds)], check=True,
-                          capture_output=True, text=True, timeout=120)
-    return [int(line) / 1e6 for line in done.stdout.split()]
-
-
-def table(samples, floor):
-    case = "kill 1 of 4 on 2 hosts, 64 MiB allreduce"
+def table(case, samples, floor):
+    """Rows of the JSON file."""
+    peers = {}
+    if floor:
+        peers["detect"] = ("robust futex wake (floor)", [f for f, _ in floor])
+        peers["total"] = ("one wake-up a hop (floor)", [whole for _, whole in floor])
+    for sample in samples:
+        sample["others know"] = sample["detect"] + sample["mark"]
     rows = []
-    for name in ROWS:
-        values = [s[name] for s in samples]
+    for name in [*ROWS, "others know", "next step"]:
+        values = [s[name] for s in samples if name in s]
+        if not values:
+            continue
         value = percentile(values, 0.5)
-        peer = percentile(floor, 0.5) if name == "detect" and floor else None
-        rows.append({"bench": "recovery", "case": case, "metric": name, "unit": "ms",
+        peer, found = peers.get(name, (None, None))
+        peer_value = percentile(found, 0.5) if found else None
+        goal = case.goals.get(name)
+        rows.append({"bench": "recovery", "case": case.name, "metric": name,
+                     "unit": "ratio" if name == "next step" else "ms", "kills": len(values),
                      "value": round(value, 3), "p99": round(percentile(values, 0.99), 3),
-                     "peer": "robust futex wake (floor)" if peer else None,
-                     "peer_value": round(peer, 3) if peer else None,
-                     "ratio": round(value / peer, 2) if peer else None,
-                     "goal": GOAL_MS.get(name)})
+                     "max": round(max(values), 3), "peer": peer,
+                     "peer_value": round(peer_value, 3) if peer else None,
+                     "peer_p99": round(percentile(found, 0.99), 3) if peer else None,
+                     "ratio": round(value / peer_value, 2) if peer else None,
+                     "goal": goal, "goal_p99": P99_GOALS.get(name) if goal else None})
     return rows
 
 
-def show(rows, kills):
-    print(f"recovery: {rows[0]['case']}, {kills} kills, milliseconds")
-    print(f"{'':18}{'median':>10}{'p99':>10}{'goal':>10}  peer")
+def show(rows, bench):
+    print(f"recovery: {rows[0]['case']}, {rows[0]['kills']} kills, milliseconds")
+    print(f"{'':18}{'median':>9}{'p99':>9}{'max':>9}{'goal':>7}{'p99':>7}  peer: median, p99")
     for row in rows:
-        goal = "" if row["goal"] is None else f"{row['goal']:.1f}"
-        peer = "" if row["peer"] is None else f"{row['peer']}: {row['peer_value']:.2f}"
-        print(f"{row['metric']:18}{row['value']:10.2f}{row['p99']:10.2f}{goal:>10}  {peer}")
+        goal, goal_p99 = ("" if row[k] is None else f"{row[k]:.1f}" for k in ("goal", "goal_p99"))
+        peer = ("" if row["peer"] is None else
+                f"{row['peer']}: {row['peer_value']:.2f}, {row['peer_p99']:.2f}")
+        print(f"{row['metric']:18}{row['value']:9.2f}{row['p99']:9.2f}{row['max']:9.2f}"
+              f"{goal:>7}{goal_p99:>7}  {peer}")
+    print("victims died " + ", ".join(f"{p}: {n}" for p, n in bench.died_in.most_common())
+          + "; as rank " + ", ".join(f"{r}: {n}" for r, n in sorted(bench.ranks.items())))
+    if bench.step_ms is not None:
+        print(f"an undisturbed step of {bench.case.np - 1} ranks: {bench.step_ms:.1f} ms")
 
 
-def main():
+def measure(build, folder, case, options):
+    """All of one case; prints it and returns its rows."""
+    with contextlib.ExitStack() as stack:
+        network = (stack.enter_context(networks.Network(len(case.slots)))
+                   if options.namespaces else None)
+        bench = Bench(build, folder, case, random.Random(options.seed), network)
+        if "next step" in case.goals:
+            bench.measure_undisturbed()
+        floor = bench.measure_floor(max(options.kills, 30))
+        if case.copied:
+            case.goals["total"] = round(case.goals["total"] + 1.2 * bench.copy_probe_ms(), 1)
+        samples = []
+        for sample in bench.kills(options.kills):
+            samples.append(sample)
+            if options.verbose:
+                print(f"  kill {len(samples)}: " + ", ".join(
+                    f"{name} {value:.2f}" for name, value in sample.items()), flush=True)
+        rows = table(case, samples, floor)
+        show(rows, bench)
+    return rows
+
+
+def parse_options():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
-    parser.add_argument("--kills", type=int, default=30)
-    parser.add_argument("--reduce-bytes", type=int, default=64 << 20)
+    parser.add_argument("--cases", default="4,8,4in,8in,4gib",
+                        help="some of 4,8,4in,8in,4gib")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--namespaces", action="store_true",
+                        help="each host in network and IPC namespaces of its own")
+    parser.add_argument("--reduce-bytes", type=int, default=64 * MIB)
+    parser.add_argument("--state-bytes", type=int, default=64 * MIB)
+    parser.add_argument("--ballast-bytes", type=int, default=4096 * MIB)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true", help="a line for each kill")
     parser.add_argument("--json", metavar="FILE", help="write the rows there")
     options = parser.parse_args()
+    unknown = set(options.cases.split(",")) - set(cases(options))
+    if unknown:
+        parser.error(f"--cases {','.join(sorted(unknown))}: there are {', '.join(cases(options))}")
+    if options.namespaces and networks.why_not() is not None:
+        parser.error(f"--namespaces: {networks.why_not()}")
+    return options
+
+
+def main():
+    options = parse_options()
     processes.become_subreaper()
     build = pathlib.Path(options.build).resolve()
     folder = tempfile.mkdtemp(prefix="eb-")
-    samples = []
+    rows = []
     try:
-        measurement = Measurement(build, folder, random.Random(options.seed), options.reduce_bytes)
-        with measurement.job:
-            for number in range(options.kills):
-                samples.append(measurement.kill_one(number))
-                print(f"  kill {number + 1}: total {samples[-1]['total']:.2f} ms", flush=True)
+        for name in options.cases.split(","):
+            rows += measure(build, pathlib.Path(folder) / name, cases(options)[name], options)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    rows = table(samples, floor_ms(build, options.kills))
-    show(rows, len(samples))
-    print("victims died " + ", ".join(
-        f"{phase}: {count}" for phase, count in measurement.died_in.most_common()))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
 

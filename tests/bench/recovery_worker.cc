@@ -1,10 +1,18 @@
-// The worker of the recovery benchmark: allreduces in a loop, so that a kill hits one in its
-// middle, and after each loss the stations of the recovery in one clock (CLOCK_BOOTTIME).
+// The worker of the recovery benchmark: steps of one large allreduce, a new state and a commit, so
+// that a kill hits an allreduce in its middle; after each loss the stations of the recovery, in one
+// clock (CLOCK_BOOTTIME).
 //
-// Each line of its log: `recovered generation rank size fenced bell roster edges restored first`,
-// where `first` is when a 4-byte allreduce over the new edges was complete on this rank.
+// Lines of its log:
+//   recovered generation rank size step fenced bell roster edges restored first
+//   step      generation rank size step begun ended
+// `step` of the first is the one that the state is from; `first` is when a 4-byte allreduce over
+// the new edges was complete on this rank. A restored state or a sum that is wrong ends the
+// process.
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,21 +23,32 @@
 namespace elastic::internal::testing {
 namespace {
 
+constexpr int kWrong = 70;  // exit code: the runtime gave this worker wrong data
+constexpr size_t kWordsPerPage = 4096 / sizeof(uint64_t);
+
 class Bench {
  public:
   explicit Bench(Flags flags)
       : log_(flags.Text("--log", "")),
         state_bytes_(static_cast<size_t>(flags.Number("--state-bytes", 1 << 20))),
-        payload_(static_cast<size_t>(flags.Number("--reduce-bytes", 64 << 20)) / sizeof(float)) {
+        payload_(static_cast<size_t>(flags.Number("--reduce-bytes", 64 << 20)) / sizeof(float)),
+        in_place_(flags.Text("--state", "two-buffer") == "in-place"),
+        ballast_bytes_(static_cast<size_t>(flags.Number("--ballast-bytes", 0))),
+        ballast_slot_(flags.Text("--ballast-slot", "")) {
     flags.Check();
   }
 
   int Main() {
+    // Memory that the process has besides: the kernel frees it while others want to know.
+    const char* slot = std::getenv("ELASTIC_LOCAL_RANK");
+    if (slot != nullptr && ballast_slot_ == slot) {
+      ballast_.assign(ballast_bytes_, '\1');
+    }
     if (Status status = runtime_.Init(); !status.ok()) {
       std::fprintf(stderr, "recovery_worker: %s\n", status.message().c_str());
       return 2;
     }
-    if (elastic_state_create(state_bytes_) != ELASTIC_OK) {
+    if (CreateState() != ELASTIC_OK) {
       std::fprintf(stderr, "recovery_worker: %s\n", elastic_last_error());
       return 2;
     }
@@ -40,6 +59,14 @@ class Bench {
   }
 
  private:
+  elastic_status CreateState() {
+    if (!in_place_) {
+      return elastic_state_create(state_bytes_);
+    }
+    own_.resize(state_bytes_ / sizeof(uint64_t));
+    return elastic_register("state", own_.data(), own_.size() * sizeof(uint64_t), nullptr);
+  }
+
   // Runs until it is killed or its generation is over. Newcomers begin here where the others come
   // out of a commit, so all begin a generation with the same small collective.
   int Train() {
@@ -48,15 +75,10 @@ class Bench {
       Status status;
       if (begun != runtime_.generation()) {
         begun = runtime_.generation();
-        float one = 1;
-        status = runtime_.AllReduce(&one, 1);
-        LogRecovery(BootNanoseconds(), status.ok());
+        status = BeginGeneration(step - 1);
       }
       if (status.ok()) {
-        status = runtime_.AllReduce(payload_.data(), payload_.size());
-      }
-      if (status.ok()) {
-        status = runtime_.Commit(step);
+        status = Step(step);
       }
       if (!status.ok()) {
         return static_cast<int>(status.code());
@@ -64,18 +86,50 @@ class Bench {
     }
   }
 
-  void LogRecovery(int64_t first, bool complete) {
-    if (!complete) {
-      return;
+  Status BeginGeneration(uint64_t step) {
+    float ones = 1;
+    ELASTIC_RETURN_IF_ERROR(runtime_.AllReduce(&ones, 1));
+    LogRecovery(step, BootNanoseconds());
+    if (ones != static_cast<float>(runtime_.size())) {
+      Fail("the first allreduce has another sum than its size");
     }
+    const std::span<const uint64_t> state = in_place_ ? own_ : Words(elastic_state_current());
+    for (size_t i = 0; i < state.size(); i += kWordsPerPage) {
+      if (state[i] != step) {
+        Fail("the state that was restored is not the committed one");
+      }
+    }
+    return {};
+  }
+
+  Status Step(uint64_t step) {
+    const int64_t begin = BootNanoseconds();
+    const std::string where = Where(step);  // the commit may lead into another generation
+    // Before the allreduce: whoever is killed in it leaves state behind that isn't committed.
+    std::ranges::fill(in_place_ ? std::span(own_) : Words(elastic_state_next()), step);
+    ELASTIC_RETURN_IF_ERROR(runtime_.AllReduce(payload_.data(), payload_.size()));
+    ELASTIC_RETURN_IF_ERROR(runtime_.Commit(step));
+    log_.Write("step " + where + " " + std::to_string(begin) + " " +
+               std::to_string(BootNanoseconds()));
+    return {};
+  }
+
+  std::span<uint64_t> Words(void* state) const {
+    return {static_cast<uint64_t*>(state), state_bytes_ / sizeof(uint64_t)};
+  }
+
+  std::string Where(uint64_t step) const {
+    return std::to_string(runtime_.generation()) + " " + std::to_string(runtime_.rank()) + " " +
+           std::to_string(runtime_.size()) + " " + std::to_string(step);
+  }
+
+  void LogRecovery(uint64_t step, int64_t first) {
     elastic_recovery_stamps stamps{};
     stamps.struct_size = sizeof stamps;
     if (elastic_get_recovery_stamps(&stamps) != ELASTIC_OK) {
-      std::fprintf(stderr, "recovery_worker: %s\n", elastic_last_error());
-      return;
+      Fail(elastic_last_error());
     }
-    std::string line = "recovered " + std::to_string(runtime_.generation()) + " " +
-                       std::to_string(runtime_.rank()) + " " + std::to_string(runtime_.size());
+    std::string line = "recovered " + Where(step);
     for (const int64_t at : {stamps.fenced_ns, stamps.bell_heard_ns, stamps.roster_came_ns,
                              stamps.edges_up_ns, stamps.restored_ns, first}) {
       line += " " + std::to_string(at);
@@ -83,9 +137,19 @@ class Bench {
     log_.Write(line);
   }
 
+  [[noreturn]] static void Fail(const char* what) {
+    std::fprintf(stderr, "recovery_worker: %s\n", what);
+    std::_Exit(kWrong);
+  }
+
   EventLog log_;
   size_t state_bytes_;
   std::vector<float> payload_;
+  bool in_place_;
+  std::vector<uint64_t> own_;  // the state, if in place
+  size_t ballast_bytes_;
+  std::string ballast_slot_;
+  std::vector<char> ballast_;
   Runtime runtime_;
 };
 
