@@ -15,6 +15,7 @@ from waiting import pause_until, wait_until
 
 SOAK_RUNS = {
     "AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced": 50,
+    "AnyWorkerKilledAtAnyMomentLosesNoSampleOfAStateInPlace": 50,
     "AKillDuringReFormingStartsTheNextGeneration": 50,
 }
 STEPS = ["--steps", 400, "--step-us", 3000]
@@ -62,7 +63,7 @@ def _newcomer_page(job, known):
     return _page_when_there(job, pid)
 
 
-def _one_kill(context, target):
+def _one_kill(context, target, state):
     """One run with one kill (more where the phase needs a re-forming).
 
     Returns the victims' phases at death, and whether one of them died in the phase aimed at.
@@ -72,7 +73,7 @@ def _one_kill(context, target):
     steps, newcomer_us = {pages.RESTORING: (300, 1000000),
                           pages.COMMITTING: (150, 200000)}.get(target, (500, 200000))
     arguments = ["--steps", steps, "--step-us", 3000, "--newcomer-us", newcomer_us,
-                 *(BIG if big else ["--reduce-bytes", 1 << 20])]
+                 *(BIG if big else ["--reduce-bytes", 1 << 20]), "--state", state]
     hit = []
     with context.oracle_job(arguments) as job:
         before = job.wait_size(4)
@@ -116,12 +117,12 @@ def _one_kill(context, target):
     return names, met
 
 
-def AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced(context):  # slow
+def _kills_in_all_phases(context, state):
     hit = collections.Counter()
     for number in range(context.runs):
         target = TARGETS[number % len(TARGETS)]
         for _ in range(AIMS_MAX):
-            names, met = _one_kill(context, target)
+            names, met = _one_kill(context, target, state)
             hit.update(names)
             if met:
                 break
@@ -132,6 +133,14 @@ def AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced(context):  # slow
                       pages.RESTORING):
             name = pages.PHASE_NAMES[phase]
             assert hit[name] >= 3, f"phase {name} was hit {hit[name]} times, expected at least 3"
+
+
+def AnyWorkerKilledAtAnyMomentLosesNoSampleAndIsReplaced(context):  # slow
+    _kills_in_all_phases(context, "two-buffer")
+
+
+def AnyWorkerKilledAtAnyMomentLosesNoSampleOfAStateInPlace(context):  # slow
+    _kills_in_all_phases(context, "in-place")
 
 
 def OneKilledWorkerIsReplacedWhileTheOthersKeepTheirProcesses(context):

@@ -32,6 +32,17 @@ class Flags {
     return std::strtoll(Text(name, std::to_string(standard)).c_str(), nullptr, 10);
   }
 
+  // Whether the value is the second one of two; the first one is the standard.
+  bool Second(const std::string& name, const std::string& first, const std::string& second) {
+    const std::string value = Text(name, first);
+    if (value != first && value != second) {
+      std::fprintf(stderr, "%s %s: give %s or %s\n", name.c_str(), value.c_str(), first.c_str(),
+                   second.c_str());
+      std::exit(64);
+    }
+    return value == second;
+  }
+
   // Ends the process with 64 when something was left over.
   void Check() const {
     if (odd_ || !values_.empty()) {

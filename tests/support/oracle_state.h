@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "worker_runtime/elastic_sampler.h"
 
@@ -21,21 +22,16 @@ struct OracleState {
   uint32_t generation_of_step[kStepsMax] = {};
 };
 
-// Fills the bytes behind the header with a pattern of `step`, and checks it: a restored state that
+// Fills what lies behind the header with a pattern of `step`, and checks it: a restored state that
 // is torn or of another step shows.
-inline void FillTail(void* state, size_t bytes, uint64_t step) {
-  auto* words = reinterpret_cast<uint64_t*>(static_cast<char*>(state) + sizeof(OracleState));
-  const size_t count = (bytes - sizeof(OracleState)) / sizeof(uint64_t);
-  for (size_t i = 0; i < count; ++i) {
-    words[i] = step * 0x9E3779B97F4A7C15ull + i;
+inline void FillTail(std::span<uint64_t> tail, uint64_t step) {
+  for (size_t i = 0; i < tail.size(); ++i) {
+    tail[i] = step * 0x9E3779B97F4A7C15ull + i;
   }
 }
-inline bool TailIsOf(const void* state, size_t bytes, uint64_t step) {
-  const auto* words =
-      reinterpret_cast<const uint64_t*>(static_cast<const char*>(state) + sizeof(OracleState));
-  const size_t count = (bytes - sizeof(OracleState)) / sizeof(uint64_t);
-  for (size_t i = 0; i < count; ++i) {
-    if (words[i] != step * 0x9E3779B97F4A7C15ull + i) {
+inline bool TailIsOf(std::span<const uint64_t> tail, uint64_t step) {
+  for (size_t i = 0; i < tail.size(); ++i) {
+    if (tail[i] != step * 0x9E3779B97F4A7C15ull + i) {
       return false;
     }
   }

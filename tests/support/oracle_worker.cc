@@ -21,6 +21,7 @@
 #include "rendezvous/base/rng.h"
 #include "tests/support/event_log.h"
 #include "tests/support/flags.h"
+#include "tests/support/oracle_memory.h"
 #include "tests/support/oracle_state.h"
 #include "worker_runtime/elastic.h"
 
@@ -40,6 +41,7 @@ struct Options {
         hold_slot(static_cast<int>(flags.Number("--hold-slot", 0))),
         hold(flags.Number("--hold-us", 0)),
         state_bytes(static_cast<size_t>(flags.Number("--state-bytes", 65536))),
+        in_place(flags.Second("--state", "two-buffer", "in-place")),
         reduce_bytes(static_cast<size_t>(flags.Number("--reduce-bytes", 0))),
         start_delay(flags.Number("--start-us", 0)),
         newcomer_delay(flags.Number("--newcomer-us", 0)),
@@ -65,6 +67,7 @@ struct Options {
   int hold_slot;
   std::chrono::microseconds hold;
   size_t state_bytes;
+  bool in_place;                             // the state lies in this process's own memory
   size_t reduce_bytes;                       // of an extra f32 allreduce in each step; 0: none
   std::chrono::microseconds start_delay;     // before anything of the runtime
   std::chrono::microseconds newcomer_delay;  // before joining, once a file says training began
@@ -96,6 +99,7 @@ class Oracle {
       : options_(std::move(options)),
         log_(options_.log),
         sampler_({options_.samples, options_.batch, options_.seed}),
+        memory_(options_.in_place, options_.state_bytes),
         reduced_(options_.reduce_bytes / sizeof(float)) {
     g_log = &log_;
   }
@@ -106,11 +110,10 @@ class Oracle {
       std::fprintf(stderr, "oracle: %s\n", status.message().c_str());
       return 2;
     }
-    if (elastic_state_create(options_.state_bytes) != ELASTIC_OK) {
+    if (memory_.Create() != ELASTIC_OK) {
       std::fprintf(stderr, "oracle: %s\n", elastic_last_error());
       return 2;
     }
-    FillTail(elastic_state_current(), options_.state_bytes, 0);
     if (!options_.log.empty() && access((options_.log + "/began").c_str(), F_OK) == 0) {
       std::this_thread::sleep_for(options_.newcomer_delay);
     }
@@ -150,13 +153,11 @@ class Oracle {
     std::this_thread::sleep_for(options_.start_delay);
   }
 
-  const OracleState& Current() const {
-    return *static_cast<const OracleState*>(elastic_state_current());
-  }
+  const OracleState& Current() const { return memory_.current(); }
 
   int Train() {
     log_.Write("begin " + Where(Current().steps) + " " + std::to_string(BootNanoseconds()));
-    if (!TailIsOf(elastic_state_current(), options_.state_bytes, Current().steps)) {
+    if (!memory_.whole()) {
       std::fprintf(stderr, "oracle: the state is torn at step %lu\n", Current().steps);
       _exit(70);
     }
@@ -197,6 +198,9 @@ class Oracle {
       sums[1] += static_cast<int64_t>((id + 1) * (id + 1));
     }
     log_.Write("step " + Where(step) + " " + Join(ids));
+    if (const elastic_status status = memory_.BeginStep(); status != ELASTIC_OK) {
+      return status;
+    }
     std::this_thread::sleep_for(StepTime(step));
     if (Status status = runtime_.AllReduce(sums, 2); !status.ok()) {
       return static_cast<int>(status.code());
@@ -240,14 +244,13 @@ class Oracle {
   }
 
   void WriteNext(const int64_t (&sums)[2], uint64_t step, uint32_t generation) {
-    auto& next = *static_cast<OracleState*>(elastic_state_next());
-    next = Current();
+    OracleState& next = memory_.next();
     next.weight += sums[0];
     next.squares += sums[1];
     next.cursor = sampler_.After(Current().cursor);
     next.generation_of_step[step] = generation;
     next.steps = step + 1;
-    FillTail(&next, options_.state_bytes, step + 1);
+    memory_.FinishNext(step + 1);
   }
 
   // `3,17,4`, or `-` for none.
@@ -271,6 +274,7 @@ class Oracle {
   EventLog log_;
   Sampler sampler_;
   Rng jitter_{static_cast<uint64_t>(getpid())};
+  OracleMemory memory_;
   Runtime runtime_;
   std::vector<float> reduced_;
 };
