@@ -1,7 +1,9 @@
 """The lint itself: each rule must catch what it is for, and leave alone what it is not for."""
 
+import json
 import os
 import pathlib
+import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -9,6 +11,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "scripts", "lint.d")]
 # pylint: disable=wrong-import-position
 import lint
 import runner
+import tidy
 
 # (path, text, words of the one problem; None: none)
 CASES = [
@@ -99,6 +102,31 @@ def EachBannedTextHasACase(_):
     wanted = {what.replace(" (text)", "") for what, *_ in lint.rules.BANNED}
     missing = wanted - {words for _, _, words in CASES}
     assert not missing, f"no case in CASES for {sorted(missing)}"
+
+
+def FilesThatAreTidiedTogetherAreReportedAsTheyAreAlone(context):
+    """One has a problem, two have a name of their own that is the same: only the first is told."""
+    root = context.new_folder("root")
+    (root / "collectives").mkdir()  # what HeaderFilterRegex of .clang-tidy lets through
+    shutil.copy(lint.ROOT / ".clang-tidy", root)
+    texts = {"bad.cc": "int Bad(int x) {\n  if (x > 1)\n    return 1;\n  return x;\n}\n",
+             "one.cc": "namespace {\nint Own() { return 1; }\n}  // namespace\n"
+                       "int One() { return Own(); }\n",
+             "other.cc": "namespace {\nint Own() { return 2; }\n}  // namespace\n"
+                         "int Other() { return Own(); }\n",
+             "good.cc": "int Good() { return 4; }\n"}
+    commands = []
+    for name, text in texts.items():
+        (root / "collectives" / name).write_text(text)
+        path = str(root / "collectives" / name)
+        commands.append({"directory": str(root), "file": path,
+                         "command": f"/usr/bin/c++ -std=c++20 -o {name}.o -c {path}"})
+    (root / "compile_commands.json").write_text(json.dumps(commands))
+    passed = []
+    units = [pathlib.Path("collectives") / name for name in sorted(texts)]
+    found = list(tidy.Tidy(root, root, passed.append, None).problems(units))
+    assert found and all("bad.cc:2:" in line and "braces" in line for line in found), found
+    assert sorted(path.name for path in passed) == ["good.cc", "one.cc", "other.cc"], passed
 
 
 def OnlyAHeaderThatItsOwnSourceIncludesFirstIsLeftOutOfTheHeaderCheck(_):
