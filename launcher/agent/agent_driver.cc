@@ -140,7 +140,7 @@ void AgentDriver::HandleInbox() {
     } else if (auto* directive = std::get_if<LinkDirective>(&message)) {
       Feed(agent_event::DirectiveCame{std::move(directive->directive)});
     } else if (const auto* registered = std::get_if<LinkRegistered>(&message)) {
-      Feed(agent_event::Registered{registered->agent});
+      Feed(agent_event::Registered{registered->agent, registered->server});
     } else if (const auto* lost = std::get_if<LinkLost>(&message)) {
       LogInfo("the stream to the server has ended: ", lost->reason.message());
       Feed(agent_event::StreamLost{});

@@ -92,9 +92,13 @@ int RunAgent(const AgentBootstrap& bootstrap, const Traces& traces, GuardianClie
           AgentLink::Options{.server = bootstrap.server,
                              .host = bootstrap.host,
                              .slots = bootstrap.slots,
-                             .job_id = bootstrap.job_id},
+                             .job_id = bootstrap.job_id,
+                             .replaces = bootstrap.replaces},
           AgentLink::Callbacks{
-              .registered = [&](AgentIncarnation agent) { inbox.Post(LinkRegistered{agent}); },
+              .registered =
+                  [&](AgentIncarnation agent, ServerIncarnation server) {
+                    inbox.Post(LinkRegistered{agent, server});
+                  },
               .directive =
                   [&](Directive directive) { inbox.Post(LinkDirective{std::move(directive)}); },
               .lost = [&](Status reason) { inbox.Post(LinkLost{std::move(reason)}); },

@@ -16,6 +16,7 @@ namespace elastic::internal {
 // What other threads of the agent tell the one that owns the core.
 struct LinkRegistered {
   AgentIncarnation agent;
+  ServerIncarnation server;
 };
 struct LinkDirective {
   Directive directive;

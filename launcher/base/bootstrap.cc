@@ -113,6 +113,7 @@ std::string AgentBootstrap::ToJson() const {
                      {"command", std::move(words)},
                      {"grace_period_ns", grace_period.count()},
                      {"orphan_limit_ns", orphan_limit.count()},
+                     {"replaces", replaces},
                      {"log_level", SeverityName(log_level)}};
   return json.dump();
 }
@@ -149,6 +150,7 @@ StatusOr<AgentBootstrap> AgentBootstrap::FromJson(std::string_view line) {
     }
     result.grace_period = Duration(json.at("grace_period_ns").get<int64_t>());
     result.orphan_limit = Duration(json.at("orphan_limit_ns").get<int64_t>());
+    result.replaces = json.value("replaces", false);
     ASSIGN_OR_RETURN(result.log_level, SeverityOf(json.at("log_level").get<std::string>()));
   } catch (const Json::exception& error) {
     return InvalidArgumentError(std::string("bootstrap on standard input: ") + error.what());

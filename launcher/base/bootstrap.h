@@ -33,6 +33,7 @@ struct AgentBootstrap {
   std::vector<std::string> command;  // of the worker, not empty
   Duration grace_period = kGracePeriodDefault;
   Duration orphan_limit = kOrphanLimitInProcess;
+  bool replaces = false;  // an agent was started on this host before, in the same job
   Severity log_level = Severity::kWarning;
 
   // One line without its newline, of ASCII alone.

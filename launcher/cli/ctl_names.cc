@@ -30,6 +30,7 @@ std::string_view NameOf(WaitReason reason) {
     case WaitReason::kResumeVersion: return "resume_version";
     case WaitReason::kEntry: return "entry";
     case WaitReason::kFinishReports: return "finish_reports";
+    case WaitReason::kMemory: return "memory";
   }
   return "unknown";
 }

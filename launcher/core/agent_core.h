@@ -43,7 +43,8 @@ struct PageReading {
 namespace agent_event {
 struct Registered {
   AgentIncarnation agent;
-};  // the server admitted this stream
+  ServerIncarnation server = {};
+};  // that server admitted this stream
 struct StreamLost {};
 struct DirectiveCame {
   Directive directive;

@@ -208,7 +208,7 @@ TEST_CASE("A fenced word stays in every report until a successor comes (V12)") {
   host.Install(First());
   host.Feed(agent_event::Exited{Worker(2), {true, 9}, host.Read(2)});
   host.Feed(agent_event::StreamLost{});
-  CHECK(host.Feed(agent_event::Registered{kAgent}) == "report");
+  CHECK(host.Feed(agent_event::Registered{kAgent, ServerIncarnation{1}}) == "report");
   CHECK(host.Reported(1).word == CommitWord{GenerationNumber{1}, 0, false, true});
   CHECK(host.Reported(2).life == WorkerLife::kDead);
 }

@@ -6,6 +6,14 @@
 namespace elastic::internal {
 
 void AgentCore::State::On(const agent_event::Registered& event) {
+  if (event.server < server) {
+    return;  // its streams are refused; this one was welcomed before the server could know
+  }
+  if (event.server > server) {
+    server = event.server;
+    acked_directive = 0;
+    acked_report = 0;  // what its predecessor was told, this one need not know
+  }
   connected = true;
   next_beat = now + kAgentBeatInterval;
   if (agent.value == 0) {
@@ -41,6 +49,7 @@ void AgentCore::State::On(const agent_event::DirectiveCame& event) {
   acked_directive = directive.sequence;
   Acknowledge(directive.acked_report);
 
+  told_all = told_all || !directive.relearning;
   closed_wanted = std::max(closed_wanted, directive.closed);
   marks.insert(directive.marks.begin(), directive.marks.end());
   if (directive.finished.has_value()) {
@@ -75,6 +84,8 @@ void AgentCore::State::On(const agent_event::DirectiveCame& event) {
     workers.erase(gone);
   }
   if (directive.stop > stop) {
+    stop_reason = directive.stop_reason;
+    stop_exit_code = directive.stop_exit_code;
     Stop(directive.stop, directive.stop_reason);
   }
 }

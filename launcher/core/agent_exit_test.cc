@@ -74,7 +74,7 @@ TEST_CASE(
 
 TEST_CASE("A worker that leaves before it joined is no loss, and exit 0 is in order") {
   Fixture host;
-  host.Feed(agent_event::Registered{kAgent});
+  host.Feed(agent_event::Registered{kAgent, ServerIncarnation{1}});
   host.Feed(agent_event::DirectiveCame{host.MakeDirective()});
   host.Feed(agent_event::Spawned{Worker(1), 101});
   CHECK(host.Feed(agent_event::Leaving{Worker(1)}).empty());
@@ -118,7 +118,7 @@ TEST_CASE("During a stop nothing is killed before the grace period's end") {
 
 TEST_CASE("A process that is spawned after the end of the grace period is killed") {
   Fixture host;
-  host.Feed(agent_event::Registered{kAgent});
+  host.Feed(agent_event::Registered{kAgent, ServerIncarnation{1}});
   host.Feed(agent_event::DirectiveCame{host.MakeDirective()});
   host.Feed(agent_event::DirectiveCame{StopDirective(host)});
   host.now += kGrace;

@@ -85,7 +85,7 @@ class Fixture {
   }
   // Registers, and starts a ready worker in every slot.
   void Start() {
-    Feed(agent_event::Registered{kAgent});
+    Feed(agent_event::Registered{kAgent, ServerIncarnation{1}});
     Feed(agent_event::DirectiveCame{MakeDirective()});
     for (uint32_t counter = 1; counter <= wanted.size(); ++counter) {
       MakeReady(counter);

@@ -281,7 +281,7 @@ TEST_CASE("A dead worker is kept until the server says that it may be forgotten"
 
 TEST_CASE("A command that cannot be started is reported and not tried again") {
   Fixture host(1);
-  host.Feed(agent_event::Registered{kAgent});
+  host.Feed(agent_event::Registered{kAgent, ServerIncarnation{1}});
   host.Feed(agent_event::DirectiveCame{host.MakeDirective()});
   CHECK(host.Feed(agent_event::SpawnFailed{Worker(1), "no such file: trian", true}) == "report");
   CHECK(host.report.spawn_error == "no such file: trian");

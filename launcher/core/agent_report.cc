@@ -50,6 +50,26 @@ WorkerReport ReportOf(const AgentWorker& worker, Instant now) {
   return report;
 }
 
+// A server may be new, and all that is left of its predecessor's record be here (P1).
+std::optional<Memory> MemoryOf(const AgentCore::State& state) {
+  Memory memory;
+  const auto present = state.rosters.find(state.installed.number);
+  const bool entered =
+      present != state.rosters.end() && present->second.kind == GenerationKind::kPrepared;
+  const GenerationNumber oldest = entered ? present->second.parent : state.installed.number;
+  for (auto at = state.rosters.lower_bound(oldest); at != state.rosters.end(); ++at) {
+    memory.rosters.push_back(at->second);
+  }
+  memory.finished = state.finished;
+  memory.told_all = state.told_all;
+  if (!state.stop_reason.empty()) {
+    memory.stop = state.stop;
+    memory.stop_reason = state.stop_reason;
+    memory.stop_exit_code = state.stop_exit_code;
+  }
+  return memory == Memory{} ? std::nullopt : std::optional(std::move(memory));
+}
+
 }  // namespace
 
 AgentReport AgentCore::MakeReport(Instant now) {
@@ -66,6 +86,10 @@ AgentReport AgentCore::MakeReport(Instant now) {
   report.marks.assign(state.marks.begin(), state.marks.end());
   report.copies = state.copies;
   report.spawn_error = state.spawn_error;
+  report.server = state.server;
+  if (state.acked_report == 0) {
+    report.memory = MemoryOf(state);
+  }
   bool empty = true;
   for (auto& [incarnation, worker] : state.workers) {
     empty = empty && !worker.running();

@@ -173,6 +173,9 @@ struct AgentCore::State {
   Endpoint copies;
 
   StopMode stop = StopMode::kNone;
+  bool told_all = false;    // by a server that knew the job's past
+  std::string stop_reason;  // as the server told it
+  int32_t stop_exit_code = 0;
   std::optional<Instant> kill_at;  // end of the grace period
   uint64_t empty_report = 0;       // first report made with no process left
   bool empty_acked = false;

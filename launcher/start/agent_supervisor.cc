@@ -65,6 +65,7 @@ void AgentSupervisor::Start(Slot& slot, Instant now) {
     return;
   }
   slot.agent = std::move(*agent);
+  slot.bootstrap.replaces = true;  // the next one
   output_.AddSource(std::move(slot.agent.output), OutputRelay::Target::kOutput);
   output_.AddSource(std::move(slot.agent.errors), OutputRelay::Target::kErrors);
 }

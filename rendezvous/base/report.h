@@ -92,21 +92,6 @@ struct Mark {
   auto operator<=>(const Mark&) const = default;
 };
 
-struct AgentReport {
-  std::string host;
-  AgentIncarnation agent;
-  uint64_t sequence = 0;         // grows with each report of this incarnation
-  uint64_t acked_directive = 0;  // newest Directive::sequence that was applied
-  GenerationId installed;        // newest installed roster applied
-  GenerationId prepared;         // newest prepared roster handed to workers
-  GenerationNumber closed;       // every number up to it is over here: words fenced
-  std::vector<Mark> marks;
-  Endpoint copies;                         // where this agent serves committed copies
-  std::vector<WorkerReport> workers;       // in incarnation order
-  std::optional<std::string> spawn_error;  // the command cannot be started on this host (exit 2)
-  friend bool operator==(const AgentReport&, const AgentReport&) = default;
-};
-
 enum class StopMode : uint8_t {
   kUnspecified = 0,
   kNone = 1,
@@ -119,6 +104,36 @@ struct FinishRecord {
   GenerationId generation;
   Held final_state;
   friend bool operator==(const FinishRecord&, const FinishRecord&) = default;
+};
+
+// What an agent was told by servers of this job: all that a new one without a record can learn
+// (P1).
+struct Memory {
+  std::vector<Roster> rosters;  // in the order of their numbers
+  std::optional<FinishRecord> finished;
+  StopMode stop = StopMode::kNone;
+  std::string stop_reason;
+  int32_t stop_exit_code = 0;
+  // A server that knew the job's past has spoken to it, so that agents before it need not.
+  bool told_all = false;
+  friend bool operator==(const Memory&, const Memory&) = default;
+};
+
+struct AgentReport {
+  std::string host;
+  AgentIncarnation agent;
+  uint64_t sequence = 0;         // grows with each report of this incarnation
+  uint64_t acked_directive = 0;  // newest Directive::sequence that was applied
+  GenerationId installed;        // newest installed roster applied
+  GenerationId prepared;         // newest prepared roster handed to workers
+  GenerationNumber closed;       // every number up to it is over here: words fenced
+  std::vector<Mark> marks;
+  Endpoint copies;                         // where this agent serves committed copies
+  std::vector<WorkerReport> workers;       // in incarnation order
+  std::optional<std::string> spawn_error;  // the command cannot be started on this host (exit 2)
+  ServerIncarnation server;      // newest one that had welcomed this agent or told it something
+  std::optional<Memory> memory;  // until `server` has acknowledged a report
+  friend bool operator==(const AgentReport&, const AgentReport&) = default;
 };
 
 // What one host's agent should bring about: the server's side of the stream.
@@ -141,6 +156,8 @@ struct Directive {
   std::optional<FinishRecord> finished;   // workers that are not of its generation exit 0
   StopMode stop = StopMode::kNone;
   std::string stop_reason;
+  int32_t stop_exit_code = 0;  // the job's, when it stops
+  bool relearning = false;     // the server does not know the job's past yet (P1)
   friend bool operator==(const Directive&, const Directive&) = default;
 };
 

@@ -21,7 +21,7 @@ namespace elastic::internal {
 namespace {
 
 constexpr Duration kRetryDelayFirst = std::chrono::milliseconds(50);
-constexpr Duration kRetryDelayMax = std::chrono::seconds(1);
+constexpr Duration kRetryDelayMax = std::chrono::milliseconds(400);
 // How long one attempt to connect may take, and how soon a connection without a peer is noticed.
 constexpr int kConnectMilliseconds = 1000;
 constexpr int kKeepaliveMilliseconds = 2000;
@@ -68,7 +68,7 @@ class AgentLink::Impl final : public LinkOwner {
   void Send(AgentReport report);
 
   // LinkOwner, from gRPC's threads, one at a time.
-  void OnWelcome(AgentIncarnation agent) override;
+  void OnWelcome(AgentIncarnation agent, ServerIncarnation server) override;
   void OnDirective(Directive directive) override;
   void OnStreamEnd(Status status) override;
 
@@ -85,6 +85,7 @@ class AgentLink::Impl final : public LinkOwner {
   ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   AgentIncarnation agent_ GUARDED_BY(mutex_);
+  ServerIncarnation server_seen_ GUARDED_BY(mutex_);
   Duration retry_delay_ GUARDED_BY(mutex_){0};
   std::optional<AgentReport> newest_ GUARDED_BY(mutex_);
   std::shared_ptr<LinkStream> stream_ GUARDED_BY(mutex_);
@@ -121,6 +122,8 @@ std::shared_ptr<LinkStream> AgentLink::Impl::NewStream() {
   hello.set_host(options_.host);
   hello.set_slots(options_.slots);
   hello.set_previous_incarnation(agent_.value);
+  hello.set_server_seen(server_seen_.value);
+  hello.set_replaces(options_.replaces);
   stream_ = std::make_shared<LinkStream>(MakeChannel(options_.server), std::move(hello), *this);
   end_.reset();
   return stream_;
@@ -166,12 +169,13 @@ void AgentLink::Impl::Send(AgentReport report) {
   }
 }
 
-void AgentLink::Impl::OnWelcome(AgentIncarnation agent) {
+void AgentLink::Impl::OnWelcome(AgentIncarnation agent, ServerIncarnation server) {
   std::shared_ptr<LinkStream> stream;
   std::optional<AgentReport> report;
   {
     MutexLock lock(mutex_);
     agent_ = agent;
+    server_seen_ = std::max(server_seen_, server);
     retry_delay_ = Duration::zero();
     // What was said in an earlier life is not the state of this one.
     if (newest_.has_value() && newest_->agent == agent) {
@@ -182,7 +186,7 @@ void AgentLink::Impl::OnWelcome(AgentIncarnation agent) {
   if (stream != nullptr) {
     stream->Send(std::move(*report));
   }
-  callbacks_.registered(agent);
+  callbacks_.registered(agent, server);
 }
 
 void AgentLink::Impl::OnDirective(Directive directive) {

@@ -20,9 +20,11 @@ class AgentLink {
     std::string host;
     int32_t slots = 1;
     std::string job_id;
+    bool replaces = false;  // an agent of this host was started before it
   };
   struct Callbacks {
-    std::function<void(AgentIncarnation)> registered;  // at each (re)connect
+    // At each (re)connect, with the server's life.
+    std::function<void(AgentIncarnation, ServerIncarnation)> registered;
     std::function<void(Directive)> directive;
     std::function<void(Status)> lost;     // stream ended; reconnecting
     std::function<void(Status)> refused;  // for good: superseded, wrong job, job over

@@ -38,6 +38,8 @@ v1::WorkerReport ToProto(const WorkerReport& worker);
 StatusOr<WorkerReport> FromProto(const v1::WorkerReport& proto);
 
 // ---- rendezvous.proto
+v1::Memory ToProto(const Memory& memory);
+StatusOr<Memory> FromProto(const v1::Memory& proto);
 v1::AgentReport ToProto(const AgentReport& report);
 StatusOr<AgentReport> FromProto(const v1::AgentReport& proto);
 

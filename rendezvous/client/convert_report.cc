@@ -7,6 +7,7 @@ namespace elastic::internal {
 namespace {
 
 constexpr int kAccusationsMax = 4 * kMembersMax;
+constexpr int kRostersKeptMax = 4096;  // of a worker that hangs while generations come and go
 constexpr int kWorkersPerReportMax = 1 << 16;  // dead ones stay until they may be forgotten
 
 Status FillLifetime(const v1::WorkerReport& proto, WorkerReport& worker) {
@@ -89,6 +90,36 @@ StatusOr<WorkerReport> FromProto(const v1::WorkerReport& proto) {
   return worker;
 }
 
+v1::Memory ToProto(const Memory& memory) {
+  v1::Memory proto;
+  for (const Roster& roster : memory.rosters) {
+    *proto.add_rosters() = ToProto(roster);
+  }
+  if (memory.finished.has_value()) {
+    *proto.mutable_finished() = ToProto(*memory.finished);
+  }
+  proto.set_stop(EnumTo<v1::StopMode>(memory.stop));
+  proto.set_stop_reason(Utf8(memory.stop_reason));
+  proto.set_stop_exit_code(memory.stop_exit_code);
+  proto.set_told_all(memory.told_all);
+  return proto;
+}
+
+StatusOr<Memory> FromProto(const v1::Memory& proto) {
+  Memory memory;
+  ASSIGN_OR_RETURN(memory.rosters,
+                   (VectorFrom<Roster>(proto.rosters(), "memory.rosters", kRostersKeptMax)));
+  if (proto.has_finished()) {
+    ASSIGN_OR_RETURN(memory.finished, FromProto(proto.finished()));
+  }
+  ASSIGN_OR_RETURN(memory.stop,
+                   EnumFrom<StopMode>(proto.stop(), v1::StopMode_IsValid, "memory.stop"));
+  memory.stop_reason = proto.stop_reason();
+  memory.stop_exit_code = proto.stop_exit_code();
+  memory.told_all = proto.told_all();
+  return memory;
+}
+
 v1::AgentReport ToProto(const AgentReport& report) {
   v1::AgentReport proto;
   proto.set_host(Utf8(report.host));
@@ -114,6 +145,10 @@ v1::AgentReport ToProto(const AgentReport& report) {
   if (report.spawn_error.has_value()) {
     proto.set_spawn_error(Utf8(*report.spawn_error));
   }
+  proto.set_server_incarnation(report.server.value);
+  if (report.memory.has_value()) {
+    *proto.mutable_memory() = ToProto(*report.memory);
+  }
   return proto;
 }
 
@@ -136,6 +171,10 @@ StatusOr<AgentReport> FromProto(const v1::AgentReport& proto) {
                                                              kWorkersPerReportMax)));
   if (proto.has_spawn_error()) {
     report.spawn_error = proto.spawn_error();
+  }
+  report.server = ServerIncarnation{proto.server_incarnation()};
+  if (proto.has_memory()) {
+    ASSIGN_OR_RETURN(report.memory, FromProto(proto.memory()));
   }
   return report;
 }

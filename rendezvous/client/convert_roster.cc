@@ -165,6 +165,8 @@ v1::Directive ToProto(const Directive& directive, const KnownRosters& known) {
   }
   proto.set_stop(EnumTo<v1::StopMode>(directive.stop));
   proto.set_stop_reason(Utf8(directive.stop_reason));
+  proto.set_stop_exit_code(directive.stop_exit_code);
+  proto.set_relearning(directive.relearning);
   return proto;
 }
 
@@ -189,6 +191,8 @@ StatusOr<Directive> FromProto(const v1::Directive& proto, const KnownRosters& kn
   ASSIGN_OR_RETURN(directive.stop,
                    EnumFrom<StopMode>(proto.stop(), v1::StopMode_IsValid, "directive.stop"));
   directive.stop_reason = proto.stop_reason();
+  directive.stop_exit_code = proto.stop_exit_code();
+  directive.relearning = proto.relearning();
   return directive;
 }
 

@@ -101,7 +101,17 @@ class Maker {
             .marks = Some([&] { return Loss(); }),
             .copies = Address(),
             .workers = Some([&] { return Process(); }),
-            .spawn_error = Perhaps([&] { return Text(); })};
+            .spawn_error = Perhaps([&] { return Text(); }),
+            .server = {rng_.Next()},
+            .memory = Perhaps([&] { return Remembered(); })};
+  }
+  Memory Remembered() {
+    return {.rosters = Some([&] { return Membership(); }),
+            .finished = Perhaps([&] { return Finish(); }),
+            .stop = Pick(StopMode::kNone, StopMode::kImmediate),
+            .stop_reason = Text(),
+            .stop_exit_code = static_cast<int32_t>(U32()),
+            .told_all = rng_.Chance(1, 2)};
   }
   Directive Order() {
     return {.server = {rng_.Next()},
@@ -119,13 +129,15 @@ class Maker {
             .forget = Some([&] { return Worker(); }),
             .finished = Perhaps([&] { return Finish(); }),
             .stop = Pick(StopMode::kNone, StopMode::kImmediate),
-            .stop_reason = Text()};
+            .stop_reason = Text(),
+            .stop_exit_code = static_cast<int32_t>(U32()),
+            .relearning = rng_.Chance(1, 2)};
   }
   JobView Picture(Instant now) {
     JobView view;
     view.job_id = Text();
     view.state = Pick(JobState::kStarting, JobState::kFailed);
-    view.wait = {.reason = Pick(WaitReason::kNone, WaitReason::kFinishReports),
+    view.wait = {.reason = Pick(WaitReason::kNone, WaitReason::kMemory),
                  .have = static_cast<int>(rng_.Below(9)),
                  .want = static_cast<int>(rng_.Below(9)),
                  .who = Some([&] { return Text(); }),

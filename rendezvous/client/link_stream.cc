@@ -84,7 +84,8 @@ Status LinkStream::Take(const v1::ServerMessage& message) {
       MutexLock lock(mutex_);
       welcomed_ = true;
     }
-    owner_.OnWelcome(AgentIncarnation{message.welcome().agent()});
+    owner_.OnWelcome(AgentIncarnation{message.welcome().agent()},
+                     ServerIncarnation{message.welcome().server_incarnation()});
     Pump();
     return OkStatus();
   }

@@ -15,7 +15,7 @@ namespace elastic::internal {
 class LinkOwner {
  public:
   virtual ~LinkOwner() = default;
-  virtual void OnWelcome(AgentIncarnation agent) = 0;
+  virtual void OnWelcome(AgentIncarnation agent, ServerIncarnation server) = 0;
   virtual void OnDirective(Directive directive) = 0;
   virtual void OnStreamEnd(Status status) = 0;
 };

@@ -12,7 +12,7 @@ bool SameOrders(const Orders& a, const Orders& b) {
          x.closed == y.closed && x.marks == y.marks && x.slots == y.slots &&
          x.spawn_allowed == y.spawn_allowed && x.remove == y.remove &&
          x.offer_again == y.offer_again && x.forget == y.forget && x.finished == y.finished &&
-         x.stop == y.stop;
+         x.stop == y.stop && x.relearning == y.relearning;
 }
 
 // Everything an agent should bring about, but for the rosters' contents and the message's numbers.
@@ -47,9 +47,11 @@ Orders Membership::State::OrdersFor(int index, const std::vector<int32_t>& slots
     }
   }
   directive.finished = finished;
+  directive.relearning = relearning.has_value();
   if (ending) {
     directive.stop = ending->mode;
     directive.stop_reason = ending->reason;
+    directive.stop_exit_code = ending->exit_code;
   }
   return orders;
 }
@@ -64,7 +66,7 @@ bool Membership::State::Returned(const Worker& worker) const {
 
 // While survivors re-form, a starting process would only take the processor from them.
 bool Membership::State::SpawnAllowed() const {
-  if (ending || finished) {
+  if (ending || finished || relearning) {
     return false;
   }
   if (!installed) {
@@ -127,7 +129,7 @@ std::vector<std::vector<int32_t>> Membership::State::WantedSlots() const {
     for (const int32_t slot : wanted[host]) {
       // A program that ended by itself before it ever joined is not started again (first round).
       const bool ended_first = !installed && EndedFirstRound(static_cast<int>(host), slot);
-      if (!ended_first && !finished && !ending) {
+      if (!ended_first && !finished && !ending && !relearning) {
         list.push_back(slot);
       }
     }

@@ -43,6 +43,9 @@ std::string What(const Wait& wait) {
     case WaitReason::kResumeVersion: return "no holder of the committed state can be reached";
     case WaitReason::kEntry: return StrCat(numbers, " members have entered");
     case WaitReason::kFinishReports: return StrCat(numbers, " members have returned from run");
+    case WaitReason::kMemory:
+      return StrCat("this server was started again without its memory; ", numbers,
+                    " hosts have spoken, and nothing is changed until all have");
   }
   return "";
 }
@@ -50,6 +53,7 @@ std::string What(const Wait& wait) {
 std::string UntilFlag(const Wait& wait) {
   switch (wait.reason) {
     case WaitReason::kEntry: return " (--entry-timeout)";
+    case WaitReason::kMemory: return " (--orphan-limit)";
     case WaitReason::kAllMembersSilent:
     case WaitReason::kFenceAnswers: return "";  // no flag changes it
     default: return wait.first ? " (--start-timeout)" : " (--elastic-timeout)";

@@ -77,6 +77,7 @@ enum class WaitReason : uint8_t {
   kResumeVersion,         // no holder of the resume version is reachable (P19)
   kEntry,                 // members that have not entered
   kFinishReports,         // members that have not reported finished
+  kMemory,                // hosts that a server without a record has not heard yet (P1)
 };
 struct Wait {
   WaitReason reason = WaitReason::kNone;

@@ -32,27 +32,39 @@ Membership::State::State(JobSpec job, ServerIncarnation own, std::optional<Journ
     hosts.emplace_back().spec = host;
   }
   broken_since = start;
-  if (!restored) {
+  if (restored) {
+    agents_issued = restored->agents_reserved;
+    numbers_issued = restored->numbers_reserved;
+    Adopt(*restored);
+  } else if (incarnation.value > 1) {
+    relearning.emplace();
+    agents_issued.value = FirstAgentOf(incarnation);
+  }
+}
+
+// The rest of what was known is learnt from the agents' next reports.
+void Membership::State::Adopt(const JournalRecord& record) {
+  from_record = true;
+  finished = record.finished;
+  recorded_at = now;  // hosts that are not heard yet are still given the time to hear of it
+  if (!record.installed) {
     return;
   }
-  from_record = true;
-  agents_issued = restored->agents_reserved;
-  numbers_issued = restored->numbers_reserved;
-  finished = restored->finished;
-  recorded_at = start;  // hosts that are not heard yet are still given the time to hear of it
-  if (restored->installed) {
-    const Roster& roster = *restored->installed;
+  const auto add = [&](const Roster& roster) {
     lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);
-    for (const Roster& next : restored->prepared) {
-      lineage.Add(next.id.number, next.kind, next.parent, next.resume.version);
-      prepared.push_back(next);
-    }
-    installed = roster;
-    installed_at = start;
-    IndexMembers();
-    for (const Roster& next : prepared) {
-      Index(next);  // its newcomers may have entered it unseen, so they are waited for too (P10)
-    }
+  };
+  parent = record.parent;
+  prepared = record.prepared;
+  if (parent) {
+    add(*parent);
+  }
+  add(*record.installed);
+  std::ranges::for_each(prepared, add);
+  installed = record.installed;
+  installed_at = now;
+  IndexMembers();
+  for (const Roster& next : prepared) {
+    Index(next);  // its newcomers may have entered it unseen, so they are waited for too (P10)
   }
 }
 
@@ -95,6 +107,7 @@ Actions Membership::Step(Instant now, const Event& event) {
 // finish that is complete wins over a loss in the same report (P29).
 void Membership::State::Evaluate() {
   UpdateCounted();
+  EndRelearning();
   MarkLosses();
   RemoveLateEntrants();
   CloseIfBroken();
@@ -121,11 +134,16 @@ JobView Membership::View(Instant now) const {
   return state_->View();
 }
 
+// What a server that relearns does not know must not look like a record of nothing.
 void Membership::State::PersistNow() {
+  if (relearning) {
+    return;
+  }
   Emit(Persist{{.server = incarnation,
                 .numbers_reserved = numbers_issued,
                 .agents_reserved = agents_issued,
                 .installed = installed,
+                .parent = parent,
                 .prepared = prepared,
                 .finished = finished}});
 }

@@ -27,6 +27,10 @@ struct AgentConnected {
   std::string host;
   int32_t slots = 1;
   AgentIncarnation previous;
+  // Newest server that it has heard; one older than that is deposed (P2).
+  ServerIncarnation seen = {};
+  // The launcher has started an agent on this host before, of which this one knows nothing.
+  bool replaces = false;
 };
 struct AgentReported {
   ConnectionId connection;
@@ -61,6 +65,7 @@ struct JournalRecord {
   GenerationNumber numbers_reserved;  // every generation number up to it may have been used
   AgentIncarnation agents_reserved;
   std::optional<Roster> installed;
+  std::optional<Roster> parent;  // of an installed one that was prepared (V6, P26)
   std::vector<Roster> prepared;  // every successor of `installed` that was ever sent, newest last
   std::optional<FinishRecord> finished;
 };
@@ -103,6 +108,7 @@ using Actions = std::vector<Action>;
 class Membership {
  public:
   // `incarnation` was reserved durably by the driver; `restored` is the journal's newest record.
+  // Without one, any but the first incarnation lets the agents speak first (membership_relearn.cc).
   Membership(JobSpec spec, ServerIncarnation incarnation, std::optional<JournalRecord> restored,
              Instant now);
   ~Membership();

@@ -30,13 +30,20 @@ void Membership::State::OnConnected(const AgentConnected& event) {
                                                     " workers that -H asks for"))});
     return;
   }
+  if (event.seen > incarnation) {
+    // Nothing is wrong with the agent: it goes on, and asks again where its newer server is.
+    Emit(RefuseAgent{event.connection,
+                     UnavailableError(StrCat("this is server ", incarnation.value,
+                                             " of the job, and a newer one has taken over"))});
+    return;
+  }
   if (event.previous.value != 0 && event.previous < host->agent) {
     Emit(RefuseAgent{event.connection,
                      AbortedError(StrCat("a newer agent has registered for host '", event.host,
                                          "': this one must end its workers"))});
     return;
   }
-  if (host->agent.value == 0 && event.previous > HighestAgentKnown()) {
+  if (host->agent.value == 0 && event.previous > agents_issued) {
     const std::string text =
         StrCat("the agent of host ", event.host, " says that it is agent ", event.previous.value,
                ", but the newest that was issued is ", agents_issued.value);
@@ -55,8 +62,6 @@ void Membership::State::OnConnected(const AgentConnected& event) {
     // An agent that outlived the server's predecessor keeps the identity its workers are named by.
     host->agent = event.previous;
     host->outlived = true;
-    agents_issued = std::max(agents_issued, event.previous);
-    relearn = relearn || !installed;
   } else if (event.previous.value == 0 || event.previous != host->agent) {
     if (host->connection) {
       Emit(RefuseAgent{*host->connection,
@@ -68,6 +73,7 @@ void Membership::State::OnConnected(const AgentConnected& event) {
     *host = Host{.spec = kept, .agent = agents_issued};
     PersistNow();
   }
+  host->replaces = event.replaces;
   host->connection = event.connection;
   host->stream_ended.reset();
   host->told.reset();

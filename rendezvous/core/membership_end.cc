@@ -71,7 +71,8 @@ Instant Membership::State::GiveUpAt() const {
 // A member's host that this server has never heard, but its predecessor had: it must still be told.
 bool Membership::State::MayReturn(int host) const {
   return from_record && hosts[static_cast<size_t>(host)].agent.value == 0 &&
-         std::ranges::any_of(members, [&](const Worker* worker) { return worker->host == host; });
+         (relearnt_in_part ||
+          std::ranges::any_of(members, [&](const Worker* worker) { return worker->host == host; }));
 }
 
 // The job is over when nothing of it can still be running: every agent has seen the last orders and

@@ -15,16 +15,12 @@ Candidate Membership::State::CandidateOf(const Worker& worker, int32_t previous_
 }
 
 bool Membership::State::FirstRoundIsOver() const {
-  // P1: numbers alone do not tell what happened before a restart without a record. Whoever has not
-  // spoken may be in a newer generation than any that was reported.
-  const bool all_spoke = std::ranges::all_of(hosts, [](const Host& host) { return host.reported; });
-  const bool may_speak = now < started + spec.orphan_limit + kKillAllowance;
   // Somebody is, or was, in a generation that this server knows nothing of. A second first
   // generation beside it would restart the job from zero (P19).
   const bool history = std::ranges::any_of(workers, [](const auto& entry) {
     return entry.second.report.word.generation.value != 0 || entry.second.report.held.valid();
   });
-  return installed || ending || (relearn && !all_spoke && may_speak) || history;
+  return installed || ending || relearning || history;
 }
 
 // The first generation waits for all the workers that the user asked for, since there is no state

@@ -18,12 +18,8 @@ constexpr size_t kLineageKept = 4096;
 // lost its predecessor's record has to take the agents' word, each one's once and within a bound:
 // whatever they name, numbers of its own are left.
 GenerationNumber Membership::State::HighestKnown(const Host& host) const {
-  const bool learns = host.outlived && !from_record && !host.heard_here;
+  const bool learns = host.outlived && relearning && !host.heard_here;
   return learns ? std::max(numbers_issued, GenerationNumber{kNumbersLearntMax}) : numbers_issued;
-}
-
-AgentIncarnation Membership::State::HighestAgentKnown() const {
-  return from_record ? agents_issued : std::max(agents_issued, AgentIncarnation{kNumbersLearntMax});
 }
 
 // Numbers seen anywhere have been issued, and are never issued again.
@@ -31,6 +27,9 @@ void Membership::State::LearnNumbers(const AgentReport& report, GenerationNumber
   ELASTIC_CHECK(report.closed <= highest);
   numbers_issued =
       std::max({numbers_issued, report.installed.number, report.prepared.number, report.closed});
+  for (const Roster& roster : report.memory ? report.memory->rosters : std::vector<Roster>()) {
+    numbers_issued = std::max(numbers_issued, roster.id.number);
+  }
   for (const WorkerReport& worker : report.workers) {
     for (const GenerationNumber number : {worker.word.generation, worker.held.version.generation}) {
       numbers_issued = number <= highest ? std::max(numbers_issued, number) : numbers_issued;
@@ -46,8 +45,11 @@ void Membership::State::LearnNumbers(const AgentReport& report, GenerationNumber
 // next. A fresh one can, so this one is told to end; then the host is lost like any other.
 bool Membership::State::RefuseStray(Host& host, const AgentReport& report,
                                     GenerationNumber highest) {
-  const GenerationNumber named =
+  GenerationNumber named =
       std::max({report.installed.number, report.prepared.number, report.closed});
+  for (const Roster& roster : report.memory ? report.memory->rosters : std::vector<Roster>()) {
+    named = std::max(named, roster.id.number);
+  }
   if (named <= highest) {
     return false;
   }
@@ -111,7 +113,10 @@ void Membership::State::StrayNumber(Worker& worker, const WorkerReport& report,
 }
 
 bool Membership::State::NumberLeft() const { return numbers_issued.value < kNumberMax; }
-bool Membership::State::AgentNumberLeft() const { return agents_issued.value < kNumberMax; }
+bool Membership::State::AgentNumberLeft() const {
+  return agents_issued.value < kNumberMax &&
+         agents_issued.value < FirstAgentOf({incarnation.value + 1});
+}
 
 GenerationNumber Membership::State::IssueNumber() {
   ELASTIC_CHECK(NumberLeft());

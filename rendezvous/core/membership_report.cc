@@ -12,6 +12,9 @@ void Membership::State::OnReported(const AgentReported& event) {
   if (host == nullptr || report.agent != host->agent || report.sequence <= host->last.sequence) {
     return;  // an older life, or a repeated or late message
   }
+  if (relearning && report.server != incarnation) {
+    return;  // made before this server was heard: it lacks what is to be learnt
+  }
   const int index = static_cast<int>(host - hosts.data());
   const GenerationNumber highest = HighestKnown(*host);
   if (RefuseStray(*host, report, highest)) {
@@ -33,9 +36,18 @@ void Membership::State::OnReported(const AgentReported& event) {
   publish_hosts.insert(index);
 
   LearnNumbers(report, highest);
+  if (relearning) {
+    Learn(*host, report);
+  } else {
+    ApplyReport(*host, report);
+  }
+}
+
+void Membership::State::ApplyReport(Host& host, const AgentReport& report) {
+  const int index = static_cast<int>(&host - hosts.data());
   CollectAccusations(report);
   for (const WorkerReport& worker : report.workers) {
-    if (worker.incarnation.agent == host->agent) {
+    if (worker.incarnation.agent == host.agent) {
       ApplyWorker(worker, index);
     }
   }
@@ -47,7 +59,7 @@ void Membership::State::OnReported(const AgentReported& event) {
       MarkLost(*Find(mark.dead), "is lost", true);
     }
   }
-  ForgetAbsent(*host, index);
+  ForgetAbsent(host, index);
   LearnBoundaries(report);
   if (report.spawn_error && !ending) {
     End(static_cast<int>(JobExit::kUsage), *report.spawn_error, StopMode::kGraceful);

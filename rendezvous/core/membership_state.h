@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -67,9 +69,11 @@ struct Host {
   AgentIncarnation agent;  // present life; 0: none has registered
   std::optional<ConnectionId> connection;
   std::optional<Instant> stream_ended;
-  bool reported = false;    // the present incarnation has sent a report
-  bool outlived = false;    // the present incarnation was issued by this server's predecessor
-  bool heard_here = false;  // the present incarnation has reported to this server before
+  bool reported = false;  // the present incarnation has sent a report
+  bool outlived = false;  // the present incarnation was issued by this server's predecessor
+  bool replaces = false;  // an agent before it is not here to speak for itself
+  std::optional<AgentReport> unread;  // newest one, while this server relearns
+  bool heard_here = false;            // the present incarnation has reported to this server before
   bool counted = false;
   AgentReport last;  // newest report of the present incarnation, without its workers
 
@@ -82,6 +86,14 @@ struct Host {
   Instant told_at{};
   uint64_t final_sequence = 0;  // first directive that said stop or finished
 };
+
+// Each life of a server has a block of agent numbers of its own, so that one that knows nothing
+// issues none that an agent may have which has not spoken yet (P1).
+inline constexpr uint32_t kAgentsPerServer = 1u << 16;
+inline uint32_t FirstAgentOf(ServerIncarnation server) {
+  constexpr uint64_t kBlocks = std::numeric_limits<uint32_t>::max() / kAgentsPerServer;
+  return static_cast<uint32_t>(std::min(server.value - 1, kBlocks) * kAgentsPerServer);
+}
 
 inline std::string Members(int count) { return StrCat(count, count == 1 ? " member" : " members"); }
 
@@ -103,6 +115,15 @@ struct Reset {
   ResetView view;  // its cause is made of these
   std::vector<Cause> causes;
   Instant installed{};
+};
+
+// What a server without a record has gathered while it lets the agents speak first.
+struct Relearning {
+  std::set<int> spoke;                     // hosts that have told all that happened there
+  std::map<GenerationId, Roster> rosters;  // by the server that made them, then number
+  std::set<GenerationId> applied;          // installed, as an agent says
+  std::optional<FinishRecord> finished;
+  Memory stop;  // its stop only
 };
 
 // How the job ends, once that is decided.
@@ -127,6 +148,7 @@ struct Membership::State {
   // ---- what follows from the state, in this order after every event (membership.cc) ----------
   void Evaluate();
   void UpdateCounted();       // membership_tick.cc
+  void EndRelearning();       // membership_relearn.cc
   void MarkLosses();          // membership_loss.cc
   void DismissDrained();      // membership_loss.cc
   void RemoveLateEntrants();  // membership_loss.cc
@@ -185,7 +207,6 @@ struct Membership::State {
   std::string DeathText(const Worker& worker) const;
   std::string NameOf(const Worker& worker) const;         // `rank 2 (127.0.0.2:0, pid 17)`
   GenerationNumber HighestKnown(const Host& host) const;  // membership_numbers.cc
-  AgentIncarnation HighestAgentKnown() const;
   bool NumberLeft() const;
   bool AgentNumberLeft() const;
   Candidate CandidateOf(const Worker& worker, int32_t previous_rank) const;  // membership_first.cc
@@ -200,6 +221,8 @@ struct Membership::State {
   bool Holds(const Worker& worker, const StateVersion& version) const;
   int OrderOf(const std::string& host) const;
   std::vector<Worker*> Index(const Roster& roster);
+  Instant RelearnLimit() const;  // membership_relearn.cc
+  Wait WaitForMemory() const;
   Wait CurrentWait() const;  // membership_wait.cc
   JobState CurrentJobState() const;
   Held NewestHeld() const;
@@ -229,6 +252,9 @@ struct Membership::State {
   bool AccusationsSettled(Plan& plan) const;
   bool NoProgress(const Plan& plan);
   static bool SameWorkers(const Roster& roster, const std::vector<Candidate>& candidates);
+  void Learn(Host& host, const AgentReport& report);  // membership_relearn.cc
+  void Adopt(const JournalRecord& record);
+  void ApplyReport(Host& host, const AgentReport& report);
   void ApplyWorker(const WorkerReport& report, int host);
   void LearnNumbers(const AgentReport& report,
                     GenerationNumber highest);  // membership_numbers.cc
@@ -294,9 +320,10 @@ struct Membership::State {
   int broken_links = 0;                 // resets in a row by accusations of living workers
   Instant last_broken_link{};
   int failures_without_progress = 0;
-  StateVersion progress;     // newest version known at the last failure
-  bool relearn = false;      // restarted without a record: P1's wait
-  bool from_record = false;  // restarted with one, which names members but no copies
+  StateVersion progress;                 // newest version known at the last failure
+  std::optional<Relearning> relearning;  // restarted without a record: P1's wait
+  bool relearnt_in_part = false;         // an end of the job did not wait for all to speak
+  bool from_record = false;  // what is installed is known by name, its members not yet by a report
 
   std::map<std::pair<int, int32_t>, int> first_deaths;  // before any generation, by slot
   std::optional<Instant> first_crash;

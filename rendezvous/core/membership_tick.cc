@@ -82,8 +82,8 @@ std::optional<Instant> Membership::State::NextDeadline() const {
   if (first_crash && !installed) {
     at(*first_crash + kFirstCrashWindow);
   }
-  if ((relearn && !installed) || from_record) {
-    at(started + spec.orphan_limit + kKillAllowance);
+  if (relearning || from_record) {
+    at(RelearnLimit());
   }
   if (broken_since) {
     at(PatienceEnds());

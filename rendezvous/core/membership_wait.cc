@@ -58,6 +58,9 @@ Wait Membership::State::CurrentWait() const {
   if (ending || finished) {
     return {};
   }
+  if (relearning) {
+    return WaitForMemory();
+  }
   if (!installed) {
     return WaitForStart(*this);
   }

@@ -101,7 +101,9 @@ Status AgentStream::Greet(const v1::AgentHello& hello) {
   connection_ = driver_.NextConnection();
   AgentConnected event{.host = host_,
                        .slots = hello.slots(),
-                       .previous = AgentIncarnation{hello.previous_incarnation()}};
+                       .previous = AgentIncarnation{hello.previous_incarnation()},
+                       .seen = ServerIncarnation{hello.server_seen()},
+                       .replaces = hello.replaces()};
   if (!driver_.Open(*connection_, std::move(event), self_)) {
     return UnavailableError("the server is stopping or its queue is full");
   }

@@ -24,11 +24,12 @@ LittleAgent::LittleAgent(Options options) : options_(std::move(options)) {
   view_.report.host = options_.host;
   view_.report.copies = {"127.0.0.1", kDataPort};
   AgentLink::Callbacks callbacks;
-  callbacks.registered = [this](AgentIncarnation agent) {
+  callbacks.registered = [this](AgentIncarnation agent, ServerIncarnation server) {
     MutexLock lock(mutex_);
     view_.agent = agent;
     ++view_.registrations;
     view_.report.agent = agent;
+    view_.report.server = server;
     SendReport();
   };
   callbacks.directive = [this](Directive directive) {

@@ -169,17 +169,20 @@ void Story::Connect(const std::string& host, bool again, int32_t slots) {
   Agent& agent = agents_[host];
   const AgentIncarnation previous = again ? agent.incarnation : AgentIncarnation{};
   const Agent before = agent;
+  const bool replaces = again ? before.replaces : before.incarnation.value != 0;
   agent = Agent{};
   if (again) {
     agent = before;
   }
+  agent.replaces = replaces;
   agent.connection = ConnectionId{++connections_};
   if (!again) {
     for (auto& [name, actor] : actors_) {
       actor.forgotten = actor.forgotten || actor.host == host;
     }
   }
-  Feed(AgentConnected{agent.connection, host, slots, previous});
+  const ServerIncarnation seen = std::exchange(agent.server, {server_});
+  Feed(AgentConnected{agent.connection, host, slots, previous, seen, replaces});
 }
 
 // reconnect a [as 7]: with its incarnation, or with one that it was never given.
@@ -311,11 +314,14 @@ void Story::Beats(const Words& words) {
 
 // restart-server              with the newest record
 // restart-server forgetting   the journal was in memory
+// restart-server older         its predecessor, which was thought to be dead, is met again
 // restart-server issued 9 8   the record says that so many generations and agents were numbered
 // restart-server prepared A B the record names a prepared successor of these, sent before the crash
 void Story::Restart(const Words& words) {
   if (words.size() > 1 && words[1] == "forgetting") {
     record_.reset();
+  } else if (words.size() > 1 && words[1] == "older") {
+    server_ -= 2;
   } else if (words.size() > 3 && words[1] == "issued") {
     record_->numbers_reserved.value = static_cast<uint32_t>(std::stoul(words[2]));
     record_->agents_reserved.value = static_cast<uint32_t>(std::stoul(words[3]));

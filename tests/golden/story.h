@@ -33,6 +33,10 @@ class Story {
     uint64_t sequence = 0, acked = 0, told = 0;
     GenerationNumber closed;
     GenerationId installed, prepared;
+    ServerIncarnation server;
+    std::map<GenerationNumber, Roster> rosters;  // all that it was told
+    std::optional<FinishRecord> finished;
+    bool replaces = false, told_all = false;
     std::vector<Mark> marks;
     bool serves_copies = true;
     uint32_t counter = 0;
@@ -55,6 +59,7 @@ class Story {
   void Cross(const Words& words);
   void Report(const std::string& host);
   void Follow(const std::string& host);
+  static Memory MemoryOf(const Agent& agent);
   void Obey(Agent& agent, const std::string& host, const Directive& directive);
   void OfferAgain(Agent& agent, const std::string& name);
   void MoveTo(Actor& actor, const Roster& roster, GenerationNumber closed);

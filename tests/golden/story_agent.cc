@@ -18,7 +18,9 @@ void Story::Report(const std::string& host) {
                      .marks = agent.marks,
                      .copies = agent.serves_copies ? Endpoint{"10.0.0.1", 9000} : Endpoint{},
                      .workers = {},
-                     .spawn_error = agent.spawn_error};
+                     .spawn_error = agent.spawn_error,
+                     .server = agent.server,
+                     .memory = MemoryOf(agent)};
   for (const auto& [name, actor] : actors_) {
     if (actor.host == host && !actor.forgotten) {
       report.workers.push_back(actor.report);
@@ -26,6 +28,17 @@ void Story::Report(const std::string& host) {
   }
   std::ranges::sort(report.workers, {}, &WorkerReport::incarnation);
   Feed(AgentReported{agent.connection, std::move(report)});
+}
+
+// A real one leaves it out once the server has acknowledged it.
+Memory Story::MemoryOf(const Agent& agent) {
+  Memory memory;
+  for (const auto& [number, roster] : agent.rosters) {
+    memory.rosters.push_back(roster);
+  }
+  memory.finished = agent.finished;
+  memory.told_all = agent.told_all;
+  return memory;
 }
 
 void Story::Follow(const std::string& host) {
@@ -42,6 +55,13 @@ void Story::Obey(Agent& agent, const std::string& host, const Directive& directi
   agent.acked = directive.sequence;
   agent.closed = std::max(agent.closed, directive.closed);
   agent.prepared = directive.prepared ? directive.prepared->id : GenerationId{};
+  for (const std::optional<Roster>& roster : {directive.installed, directive.prepared}) {
+    if (roster) {
+      agent.rosters.insert_or_assign(roster->id.number, *roster);
+    }
+  }
+  agent.finished = directive.finished;
+  agent.told_all = agent.told_all || !directive.relearning;
   Words again;
   for (auto& [name, actor] : actors_) {
     WorkerReport& report = actor.report;

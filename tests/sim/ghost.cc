@@ -78,6 +78,19 @@ void Ghost::Formed(const Roster& roster) {
   }
 }
 
+std::vector<GenerationId> Ghost::Ids() const {
+  std::vector<GenerationId> ids;
+  for (const auto& [number, roster] : generations_) {
+    ids.push_back(roster.id);
+  }
+  return ids;
+}
+
+void Ghost::Forget(GenerationNumber number) {
+  generations_.erase(number);
+  boundaries_.erase(number);
+}
+
 void Ghost::CheckHolds(const Held& held, const std::string& who) {
   const auto found = versions_.find(held.version);
   if (found == versions_.end()) {

@@ -24,6 +24,8 @@ class Ghost {
   static Held Next(const Held& base, StateVersion version, uint64_t step);
 
   void Formed(const Roster& roster);
+  std::vector<GenerationId> Ids() const;
+  void Forget(GenerationNumber number);
   void Written(WorkerIncarnation worker, const Held& base, const Held& held);
   void Committed(WorkerIncarnation worker, const GenerationId& generation, StateVersion version);
   void CrossedInto(const GenerationId& generation, StateVersion boundary);

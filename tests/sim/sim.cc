@@ -39,6 +39,7 @@ Sim::Sim(Options options) : options_(options), rng_(options.seed) {
   spec_.no_progress_limit = 1000;  // the faults are ours, not the program's
   grace_ = seconds(2);
   steps_ = 5 + rng_.Below(50);
+  journal_in_memory_ = rng_.Chance(1, 2);
   drop_percent_ = rng_.Chance(1, 2) ? static_cast<int>(rng_.Below(20)) : 0;
   duplicate_percent_ = rng_.Chance(1, 2) ? static_cast<int>(rng_.Below(20)) : 0;
   faults_left_ = options.faults >= 0 ? options.faults : static_cast<int>(rng_.Below(7));

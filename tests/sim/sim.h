@@ -134,6 +134,7 @@ struct Host {
   std::deque<std::function<void()>> backlog;
   std::optional<ConnectionId> connection;
   AgentIncarnation incarnation;
+  ServerIncarnation server_seen;
   bool registered = false;
   bool cut_up = false, cut_down = false;
   std::optional<Instant> kill_at, wake_at;
@@ -181,6 +182,7 @@ class Sim {
   void ServerStep(const Event& event);
   void Carry(const Action& action);
   void CheckPersisted(const JournalRecord& record);
+  void ForgetUnheard(const JournalRecord& record);
   void CheckInstalled(const Roster& roster);
   void CheckFinished(const FinishRecord& record);
   bool StateReachable() const;
@@ -291,6 +293,9 @@ class Sim {
 
   ServerIncarnation incarnations_;
   std::optional<JournalRecord> journal_;
+  bool journal_in_memory_ = false;  // and lost with the server
+  // Agents (host, life) that were sent a generation.
+  std::map<GenerationNumber, std::set<std::pair<int, int>>> told_;
   Server server_;
   uint64_t connections_ = 0;
   std::vector<Host> hosts_;

@@ -23,6 +23,7 @@ void Sim::StartAgent(int index) {
   host.connection.reset();
   host.registered = false;
   host.incarnation = {};
+  host.server_seen = {};
   host.kill_at.reset();
   host.wake_at.reset();
   host.claimed_closed = {};
@@ -97,9 +98,10 @@ void Sim::Dial(int index, int life) {
     from.connection = id;
     from.registered = false;
     server_.connections[id] = {index, life};
-    ToServer(Between(100, 2000), [this, index, id, previous = from.incarnation] {
+    ToServer(Between(100, 2000), [this, index, id, previous = from.incarnation,
+                                  seen = from.server_seen, replaces = from.life > 1] {
       const Host& at = hosts_[static_cast<size_t>(index)];
-      ServerStep(AgentConnected{id, at.name, at.slots, previous});
+      ServerStep(AgentConnected{id, at.name, at.slots, previous, seen, replaces});
     });
     At(std::chrono::seconds(1), again);  // until it is registered
   });

@@ -5,7 +5,29 @@
 
 namespace elastic::internal::sim {
 
+// What a server had formed when it lost its memory, and no living agent was told: it never was.
+void Sim::ForgetUnheard(const JournalRecord& record) {
+  for (const GenerationId& id : ghost_.Ids()) {
+    const bool heard = std::ranges::any_of(told_[id.number], [&](const auto& agent) {
+      const Host& host = hosts_[static_cast<size_t>(agent.first)];
+      return host.agent && host.life == agent.second;
+    });
+    const bool learnt =
+        std::ranges::find(record.prepared, id, &Roster::id) != record.prepared.end() ||
+        (record.installed && record.installed->id == id) ||
+        (record.parent && record.parent->id == id);
+    if (!heard && !learnt && id.server < incarnations_) {
+      Count("generation forgotten unheard");
+      ghost_.Forget(id.number);
+      told_.erase(id.number);
+    }
+  }
+}
+
 void Sim::CheckPersisted(const JournalRecord& record) {
+  if (journal_in_memory_) {
+    ForgetUnheard(record);
+  }
   for (const Roster& next : record.prepared) {
     if (ghost_.Find(next.id.number) == nullptr) {
       Count("prepared");

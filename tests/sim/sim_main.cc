@@ -66,7 +66,8 @@ constexpr const char* kMustCover[] = {"successor",
                                       "edges stand after a failure",
                                       "edge failed, nobody to blame",
                                       "agreement differs",
-                                      "killed by guardian"};
+                                      "killed by guardian",
+                                      "server forgets"};
 
 }  // namespace
 

@@ -14,6 +14,10 @@ void Sim::StartServer() {
   ++incarnations_.value;
   ++server_.life;
   Trace("server ", incarnations_.value, " starts");
+  if (journal_in_memory_ && incarnations_.value > 1) {
+    Count("server forgets");
+    journal_.reset();
+  }
   server_.core = std::make_unique<Membership>(spec_, incarnations_, journal_, now_);
   server_.paused = false;
   server_.backlog.clear();
@@ -105,15 +109,17 @@ void Sim::Carry(const Action& action) {
     if (hosts_[static_cast<size_t>(host)].cut_down) {
       return;
     }
-    ToAgent(host, life, Between(100, 2000),
-            [this, host = host, id = admit->connection, agent = admit->agent] {
-              Host& to = hosts_[static_cast<size_t>(host)];
-              if (to.connection == id) {
-                to.registered = true;
-                to.incarnation = agent;
-                AgentStep(host, agent_event::Registered{agent});
-              }
-            });
+    ToAgent(
+        host, life, Between(100, 2000),
+        [this, host = host, id = admit->connection, agent = admit->agent, server = incarnations_] {
+          Host& to = hosts_[static_cast<size_t>(host)];
+          if (to.connection == id) {
+            to.registered = true;
+            to.incarnation = agent;
+            to.server_seen = server;
+            AgentStep(host, agent_event::Registered{agent, server});
+          }
+        });
   } else if (const auto* refuse = std::get_if<RefuseAgent>(&action)) {
     Trace("  refuse: ", refuse->reason.message());
     const auto found = server_.connections.find(refuse->connection);
@@ -167,6 +173,11 @@ void Sim::SendDirective(const std::string& name) {
       ToAgent(host, life, Duration{0}, [this, host, id, order] {
         Host& to = hosts_[static_cast<size_t>(host)];
         if (to.connection == id && to.registered) {
+          for (const std::optional<Roster>& roster : {order.installed, order.prepared}) {
+            if (roster) {
+              told_[roster->id.number].insert({host, to.life});
+            }
+          }
           AgentStep(host, agent_event::DirectiveCame{order});
         }
       });
