@@ -1,6 +1,8 @@
 """Bad input: one clear line that names the value and the remedy, exit 2, nothing started."""
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -70,6 +72,28 @@ def HelpAndVersionExitWithZero(context):
             done = subprocess.run([context.program(program), flag], capture_output=True, text=True,
                                   timeout=10, check=False, stdin=subprocess.DEVNULL)
             assert done.returncode == 0 and done.stdout.strip(), (program, flag, done)
+
+
+def _words_below(text, title, until):
+    """The words between `title` and `until`; line breaks and indents count for nothing."""
+    assert title in text, f"{title!r} is not in {text}"
+    return text.split(title, 1)[1].split(until, 1)[0].split()
+
+
+def TheReadmeHasTheExitCodesOfHelpAndNoFlagThatHelpDoesNotKnow(context):
+    help_text = subprocess.run([context.program("elastic-run"), "--help"], capture_output=True,
+                               text=True, timeout=10, check=True).stdout
+    readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    codes = _words_below(help_text, "Exit codes:\n", "\n\n")
+    assert codes[0] == "0" and "143" in codes, codes
+    assert _words_below(readme, "Exit codes, as `elastic-run --help` has them, too:\n\n",
+                        "\n\n") == codes
+    # What is said of elastic-run; the build and other programs have flags of their own.
+    use = readme.split("## How to use it", 1)[1].split("## How it works", 1)[0]
+    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", use))
+    known = set(re.findall(r"--[a-z][a-z-]+", help_text))
+    assert {"--min-np", "--start-timeout"} <= flags & known, (flags, known)
+    assert flags - known <= {"--install", "--prefix"}, flags - known
 
 
 def AnAgentStartedByHandSaysWhoStartsIt(context):

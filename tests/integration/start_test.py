@@ -57,5 +57,26 @@ def AJobGrowsBeyondNpUpToMaxNpAndKeepsItsSamples(context):
         assert max(sizes) == 3, f"sizes {sizes}; four slots, but --max-np 3"
 
 
+def Scenario61ANewcomerThatComesFirstByNameAndOrderNeverBecomesRankZero(context):
+    # Slot 0 comes first by order; it is late, and joins the others when they have state.
+    late = LATE_SLOT.replace('"$ELASTIC_LOCAL_RANK" = 1', '"$ELASTIC_LOCAL_RANK" = 0')
+    logs, gate = context.new_folder("oracle"), context.new_folder("gate") / "open"
+    command = ["bash", "-c", late, "late", context.program("oracle_worker"), "--log", logs, *STEPS]
+    with context.job(["-np", "3", "--min-np", "1", "-H", "localhost:3", "--start-timeout", "2s",
+                      "--"], command, env={"GATE": str(gate)}) as job:
+        job.logs = logs
+        first = job.wait_size(2)
+        assert [w.slot for w in first.members] == [1, 2]
+        gate.touch()
+        grown = job.wait_size(3, above=first.generation)
+        assert [w.slot for w in grown.members] == [1, 2, 0], "newcomers come behind"
+        job.kill(grown.members[0].pid)
+        after = job.wait_size(3, above=grown.generation)
+        assert [w.slot for w in after.members] == [2, 0, 1], "survivors keep their order"
+        assert after.members[0].pid == first.members[1].pid, "nobody else is started again"
+        job.expect_exit(0, 60)
+        context.check_oracle(job, STEPS)
+
+
 if __name__ == "__main__":
     runner.main(globals())
