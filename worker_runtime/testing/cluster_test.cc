@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "worker_runtime/elastic_testing.h"
 
@@ -15,12 +16,15 @@ using std::chrono::milliseconds;
 struct Counter {
   int64_t value;
   uint64_t step;
+  uint64_t last;  // step at which training ends; 0: not known yet
 };
 
-// Adds up ones, one step at a time, up to the step in its first argument, and says each step. At
-// step 5 it waits for ever if it is to: then the test decides when it goes on.
+constexpr uint64_t kStepsAfterALoss = 100;
+
+// Adds up ones, one step at a time, and says each step. Ends some steps after the first loss, so
+// that no machine is too busy for the test to be there before the end.
 int CountSteps(Rank& rank) {
-  const auto steps = static_cast<uint64_t>(std::atoi(rank.arguments().at(0).c_str()));
+  const int ranks = std::atoi(rank.arguments().at(0).c_str());
   State<Counter> state;
   Runtime& runtime = rank.runtime();
   if (!runtime.CreateState(state).ok()) {
@@ -28,16 +32,22 @@ int CountSteps(Rank& rank) {
   }
   const Status status = runtime.Run(state, [&](State<Counter>& counter) {
     rank.Say("entered " + std::to_string(runtime.size()));
-    while (counter.current().step < steps) {
+    while (counter.current().last == 0 || counter.current().step < counter.current().last) {
+      const Counter now = counter.current();
       int64_t one = 1;
       ELASTIC_RETURN_IF_ERROR(runtime.AllReduce(&one, 1, Op::kMax));
-      counter.next() = {counter.current().value + one, counter.current().step + 1};
+      const bool loss = now.last == 0 && runtime.size() < ranks;
+      counter.next() = {now.value + one, now.step + 1,
+                        loss ? now.step + kStepsAfterALoss : now.last};
       ELASTIC_RETURN_IF_ERROR(runtime.Commit(counter.next().step));
       rank.Say("step " + std::to_string(counter.current().step));
     }
     return Status();
   });
-  rank.Say("value " + std::to_string(state.current().value));
+  const Counter& end = state.current();
+  const bool right =
+      end.last != 0 && end.step == end.last && end.value == static_cast<int64_t>(end.step);
+  rank.Say(right ? "right" : "wrong");
   return status.ok() ? 0 : 4;
 }
 
@@ -76,36 +86,33 @@ TEST_CASE("The ranks of a cluster run the function and its exit code is the job'
 
 TEST_CASE("A killed rank is replaced and every step is counted once") {
   Cluster cluster({.ranks = 3, .min_ranks = 2, .flags = {}, .launcher = {}});
-  REQUIRE(cluster.Start(CountSteps, {"4000"}).ok());
+  REQUIRE(cluster.Start(CountSteps, {"3"}).ok());
   const Status running = cluster.WaitFor("step 20", 3);
   INFO(running.message());
   REQUIRE(running.ok());
-  const auto killed = cluster.messages();
   REQUIRE(cluster.Kill(1).ok());
   const Status ended = cluster.Wait();
   INFO(ended.message());
   REQUIRE(ended.ok());
-  // The survivors, and the replacement if it came in time.
+  // A replacement that was not needed any more has no state.
   const auto messages = cluster.messages();
-  const auto last = std::count_if(messages.begin(), messages.end(),
-                                  [](const Message& m) { return m.text == "value 4000"; });
-  REQUIRE(last >= 2);
-  REQUIRE(std::none_of(messages.begin(), messages.end(), [](const Message& m) {
-    return m.text.compare(0, 6, "value ") == 0 && m.text != "value 4000" && m.text != "value 0";
-  }));
-  REQUIRE(std::any_of(messages.begin(), messages.end(),
-                      [](const Message& m) { return m.text == "entered 2"; }));
+  const auto said = [&messages](std::string_view text) {
+    return std::count_if(messages.begin(), messages.end(),
+                         [text](const Message& message) { return message.text == text; });
+  };
+  REQUIRE(said("right") >= 2);
+  REQUIRE(said("entered 2") >= 2);
 }
 
 TEST_CASE("A stopped rank is lost after a beat, and the job goes on without it") {
   Cluster cluster({.ranks = 2, .min_ranks = 1, .flags = {}, .launcher = {}});
-  REQUIRE(cluster.Start(CountSteps, {"1000000"}).ok());
+  REQUIRE(cluster.Start(CountSteps, {"0"}).ok());  // for ever
   REQUIRE(cluster.WaitFor("step 10", 2).ok());
   REQUIRE(cluster.Stop(0).ok());
   const Status alone = cluster.WaitFor("entered 1");
   INFO(alone.message());
   REQUIRE(alone.ok());
-}  // and the cluster's end stops a job that would run for long
+}  // and the cluster's end stops the job
 
 TEST_CASE("A job that fails is told with its exit code and its output") {
   Cluster cluster(2);
@@ -121,7 +128,7 @@ TEST_CASE("A job that fails is told with its exit code and its output") {
 
 TEST_CASE("A wait ends at its limit and names what was said so far") {
   Cluster cluster(1);
-  REQUIRE(cluster.Start(CountSteps, {"1000000"}).ok());
+  REQUIRE(cluster.Start(CountSteps, {"0"}).ok());
   REQUIRE(cluster.WaitFor("step 1").ok());
   const Status late = cluster.WaitFor("step 0", 2, milliseconds(1));
   REQUIRE(late.code() == Code::kDeadlineExceeded);

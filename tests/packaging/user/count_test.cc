@@ -5,6 +5,7 @@
 
 struct Counter {
   int64_t value;
+  int64_t last;  // the value at which training ends; 0: not known yet
 };
 
 static int Count(elastic::testing::Rank& rank) {
@@ -13,16 +14,19 @@ static int Count(elastic::testing::Rank& rank) {
   elastic::Status status = runtime.CreateState(state);
   if (status.ok()) {
     status = runtime.Run(state, [&](elastic::State<Counter>& counter) {
-      while (counter.current().value < 2000) {
+      // Ends some steps after the loss, so that the kill never comes too late.
+      while (counter.current().last == 0 || counter.current().value < counter.current().last) {
         ELASTIC_RETURN_IF_ERROR(runtime.Barrier());
-        counter.next().value = counter.current().value + 1;
+        const Counter now = counter.current();
+        counter.next() = {now.value + 1,
+                          now.last == 0 && runtime.size() < 3 ? now.value + 100 : now.last};
         ELASTIC_RETURN_IF_ERROR(runtime.Commit(static_cast<uint64_t>(counter.next().value)));
         rank.Say("step " + std::to_string(counter.current().value));
       }
       return elastic::Status();
     });
   }
-  return status.ok() && state.current().value % 2000 == 0 ? 0 : 1;
+  return status.ok() && state.current().value == state.current().last ? 0 : 1;
 }
 
 int main() {
