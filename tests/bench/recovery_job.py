@@ -116,8 +116,11 @@ class Bench:
                      for i, n in enumerate(slots)]
             options = {"listen": network.hub_address, "server_prefix": network.hub_prefix()}
         command = [self._program("recovery_worker"), "--log", logs, *self.case.worker]
+        # All in one session: with sched_autogroup each session gets an equal share of the cores,
+        # and the path's threads would wait for the other "hosts" whatever their own slice is.
         return StandingJob(self.build, hosts, np=sum(slots), min_np=2, command=command,
-                           folder=folder, env={"TMPDIR": str(folder)}, **options), Logs(logs)
+                           folder=folder, env={"TMPDIR": str(folder)}, own_session=False,
+                           **options), Logs(logs)
 
     def _steps(self, job, logs, size, count, above=0):
         """Waits until a generation of that size has made so many steps; returns its status."""
@@ -196,13 +199,15 @@ class Bench:
         pause_until(time.monotonic() + self.rng.uniform(0, 2 * step))
         self._send(all_pages, victim.pid, step)
         killed = self._killed
-        wait_until(lambda: not processes.alive(victim.pid), 10, "the victim's end", every=0.1)
+        generation = wait_until(lambda: self._after(logs, status.generation), 30,
+                                lambda: "recovery; " + job.tail(), every=0.1)
+        # The kernel takes long to free gigabytes.
+        wait_until(lambda: not processes.alive(victim.pid), 60,
+                   lambda: "the end of " + processes.describe([victim.pid]), every=0.1)
         self.died_in[all_pages[victim.pid].phase_name] += 1
         self.ranks[victim.rank] += 1
         for page in all_pages.values():
             page.close()
-        generation = wait_until(lambda: self._after(logs, status.generation), 30,
-                                lambda: "recovery; " + job.tail(), every=0.1)
         sample = stations(killed, list(logs.recovered[generation].values()))
         if self.step_ms is not None:
             sample["next step"] = self._next_step(job, logs, generation) / self.step_ms

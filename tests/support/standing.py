@@ -36,8 +36,9 @@ class StandingJob(Job):
     """The server and its agents are children of the test process."""
 
     def __init__(self, build, hosts, np, min_np, command, folder, flags=(), orphan_limit=30.0,
-                 listen="127.0.0.1", server_prefix=(), env=None):
+                 listen="127.0.0.1", server_prefix=(), env=None, own_session=True):
         # pylint: disable=super-init-not-called,too-many-arguments
+        self._own_session = own_session
         self.build = pathlib.Path(build).resolve()
         self.lines, self._readers = [], []
         self._last_status = None
@@ -60,7 +61,8 @@ class StandingJob(Job):
     def _start(self, argv, stdin):
         process = subprocess.Popen([str(word) for word in argv], stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   env=self._environment, start_new_session=True)
+                                   env=self._environment, start_new_session=self._own_session,
+                                   process_group=None if self._own_session else 0)
         reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
         reader.start()
         self._readers.append(reader)
