@@ -19,8 +19,11 @@ constexpr size_t kPastCachesBytesMin = size_t{4} << 20;
 
 static_assert(kAskBytes % kChunkBytes == 0 && kChunkBytes % Hasher::kBlockBytes == 0);
 
-// `bytes` is a multiple of Hasher::kBlockBytes, `to` aligned to 16 bytes.
-void CopyPastCaches(std::byte* to, const std::byte* from, size_t bytes) {
+constexpr size_t kLineBytes = 64;
+
+// Whole lines only: `bytes` is a multiple of kLineBytes, `to` aligned to 16 bytes. Stores past the
+// caches are not ordered with those that follow until StoresAreSeen.
+void CopyLines(std::byte* to, const std::byte* from, size_t bytes) {
 #if defined(__SSE2__)
   for (size_t at = 0; at < bytes; at += sizeof(__m128i)) {
     const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
@@ -30,6 +33,14 @@ void CopyPastCaches(std::byte* to, const std::byte* from, size_t bytes) {
   std::memcpy(to, from, bytes);
 #endif
 }
+
+void StoresAreSeen() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+static_assert(kChunkBytes % kLineBytes == 0 && Hasher::kBlockBytes % kLineBytes == 0);
 
 }  // namespace
 
@@ -67,19 +78,30 @@ bool HashingCopy::Append(std::span<const std::byte> piece, const EndEarly& over)
 void HashingCopy::CopyChunk(std::span<const std::byte> chunk) {
   hasher_.Update(chunk.data(), chunk.size());
   if (past_caches_) {
-    CopyPastCaches(at_, chunk.data(), chunk.size());
+    CopyLines(at_, chunk.data(), chunk.size());
   } else {
     std::memcpy(at_, chunk.data(), chunk.size());
   }
   at_ += chunk.size();
 }
 
-// Stores past the caches are not ordered with those that publish the copy.
 uint64_t HashingCopy::Finish() {
-#if defined(__SSE2__)
-  _mm_sfence();
-#endif
+  StoresAreSeen();
   return hasher_.Finish();
+}
+
+void CopyPastCaches(std::byte* to, std::span<const std::byte> from) {
+  if (from.size() < kPastCachesBytesMin) {
+    std::ranges::copy(from, to);
+    return;
+  }
+  const size_t head = -reinterpret_cast<uintptr_t>(to) % kLineBytes;
+  const size_t lines = (from.size() - head) / kLineBytes * kLineBytes;
+  std::memcpy(to, from.data(), head);
+  CopyLines(to + head, from.data() + head, lines);
+  const auto tail = from.subspan(head + lines);
+  std::ranges::copy(tail, to + head + lines);
+  StoresAreSeen();
 }
 
 }  // namespace elastic::internal

@@ -39,4 +39,8 @@ class HashingCopy {
   Hasher hasher_;
 };
 
+// Copies `from` to `to`, likewise: memcpy does so only from a large part of the last cache on, and
+// when all workers of a host copy at once it is the memory that they wait for.
+void CopyPastCaches(std::byte* to, std::span<const std::byte> from);
+
 }  // namespace elastic::internal

@@ -73,6 +73,21 @@ TEST_CASE("Pieces are copied one behind the other, padded, and hashed as what wa
   }
 }
 
+TEST_CASE("A copy past the caches has every byte and touches none beside it, at any address") {
+  for (const size_t size : {size_t{0}, size_t{1}, 4 * kMiB - 1, 4 * kMiB, 4 * kMiB + 77}) {
+    for (const size_t shift : {size_t{0}, size_t{1}, size_t{16}, size_t{63}}) {
+      const auto from = Pattern(size + 3, shift);
+      std::vector<std::byte> to(size + 128, std::byte{0xEE});
+      const auto wanted = std::span(from).subspan(3);
+      CopyPastCaches(to.data() + shift, wanted);
+      REQUIRE(std::equal(wanted.begin(), wanted.end(), to.begin() + shift));
+      const auto untouched = [](std::byte b) { return b == std::byte{0xEE}; };
+      REQUIRE(std::all_of(to.begin(), to.begin() + shift, untouched));
+      REQUIRE(std::all_of(to.begin() + shift + size, to.end(), untouched));
+    }
+  }
+}
+
 TEST_CASE("A copy and a digest end early within a megabyte of being told") {
   const auto bytes = Pattern(8 * kMiB, 5);
   for (int allowed = 0; allowed < 8; ++allowed) {

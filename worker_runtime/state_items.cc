@@ -1,7 +1,6 @@
 #include "worker_runtime/state_items.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "rendezvous/base/check.h"
@@ -196,9 +195,7 @@ Status StateItems::Restore(std::span<const std::byte> image) {
   }
   RETURN_IF_ERROR(DropUnlessIn(restored));
   for (const StateImageItem& wanted : layout.items) {
-    if (wanted.bytes > 0) {
-      std::memcpy(restored.at(wanted.name).memory, image.data() + wanted.offset, wanted.bytes);
-    }
+    CopyPastCaches(restored.at(wanted.name).memory, image.subspan(wanted.offset, wanted.bytes));
   }
   registered_ = std::move(restored);
   committed_ = registered_;
