@@ -71,9 +71,10 @@ TEST_CASE("A rank that commits too rarely ends the job instead of waiting for ev
   auto ahead = pair.first.Commit(2);
   REQUIRE(Result(ahead).ok());
   int64_t value = 1;
+  int64_t other_value = 1;
   auto sum = pair.second.Sum(&value);
   std::future<Status> other;
-  SECTION("the other one is in the next step") { other = pair.first.Sum(&value); }
+  SECTION("the other one is in the next step") { other = pair.first.Sum(&other_value); }
   SECTION("the other one commits again") { other = pair.first.Commit(3); }
   SECTION("the other one has finished") { other = pair.first.Finish(); }
   const Status status = Result(sum);
