@@ -6,8 +6,9 @@ namespace elastic::internal {
 
 namespace {
 constexpr size_t kNamesShown = 8;
+}  // namespace
 
-std::string Names(const std::vector<std::string>& who) {
+std::string SomeNames(const std::vector<std::string>& who) {
   std::string text;
   for (size_t i = 0; i < who.size() && i < kNamesShown; ++i) {
     text += (i == 0 ? "" : ", ") + who[i];
@@ -17,6 +18,8 @@ std::string Names(const std::vector<std::string>& who) {
   }
   return text;
 }
+
+namespace {
 
 std::string Count(int count, const char* noun) {
   return StrCat(count, " ", noun, count == 1 ? "" : "s");
@@ -62,7 +65,7 @@ std::string UntilFlag(const Wait& wait) {
 }  // namespace
 
 std::string Missing(const Wait& wait) {
-  return wait.who.empty() ? std::string() : "missing: " + Names(wait.who);
+  return wait.who.empty() ? std::string() : "missing: " + SomeNames(wait.who);
 }
 
 std::string Describe(const Wait& wait, Instant now) {

@@ -87,6 +87,8 @@ struct Wait {
   std::optional<Instant> until;  // when the job gives up or decides, if it does
   bool first = false;            // for the first generation: --start-timeout says until when
 };
+// `a:0, a:1, a:2`, the first few of many.
+std::string SomeNames(const std::vector<std::string>& who);
 // `missing: b:0, b:1`, the first few of many; empty when nobody is waited for.
 std::string Missing(const Wait& wait);
 // One line: what is wanted, what was found, until when, which flag changes it.

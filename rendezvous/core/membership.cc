@@ -106,6 +106,7 @@ Actions Membership::Step(Instant now, const Event& event) {
 // same list. Losses come first, since everything below asks whether the generation is broken; a
 // finish that is complete wins over a loss in the same report (P29).
 void Membership::State::Evaluate() {
+  TellCrashes(ending || finished);
   UpdateCounted();
   EndRelearning();
   MarkLosses();

@@ -21,6 +21,7 @@ void Membership::State::End(int exit_code, std::string reason, StopMode mode) {
   if (ending) {
     return;
   }
+  TellCrashes(true);
   newest_at_end = NewestHeld();
   const Duration grace = mode == StopMode::kImmediate ? kKillAllowance : spec.grace_period;
   ending = Ending{.exit_code = exit_code,

@@ -64,17 +64,14 @@ namespace {
 // The workers of the first round, by how they stand.
 struct FirstRound {
   int starting = 0, joined = 0, left = 0, crashed = 0, killed = 0;
+  std::set<std::pair<int, int32_t>> slots;  // that had a worker
   // Equal ends are told once, with all their places.
   std::map<std::string, std::vector<std::string>> ends;
 };
 std::string Tell(const FirstRound& round) {
   std::string text;
   for (const auto& [how, who] : round.ends) {
-    text += text.empty() ? "" : "; ";
-    for (size_t i = 0; i < who.size(); ++i) {
-      text += (i == 0 ? "" : ", ") + who[i];
-    }
-    text += ": " + how;
+    text += StrCat(text.empty() ? "" : "; ", SomeNames(who), ": ", how);
   }
   return text;
 }
@@ -89,6 +86,7 @@ void Membership::State::CheckFirstRound() {
   FirstRound round;
   for (const auto& [id, worker] : workers) {
     const WorkerReport& report = worker.report;
+    round.slots.insert({worker.host, report.slot});
     if (!worker.dead()) {
       // Of those that went with their agent nothing will be heard any more.
       const bool present = id.agent == hosts[static_cast<size_t>(worker.host)].agent;
@@ -101,8 +99,10 @@ void Membership::State::CheckFirstRound() {
   }
   const int slots_ended = static_cast<int>(first_deaths.size());
   const bool all_ended = slots_ended >= spec.np && round.joined == 0;
+  // Equal crashes are told together, also those on hosts that are not heard yet.
+  const bool all_began = round.starting == 0 && std::ssize(round.slots) >= spec.np;
   const bool settled =
-      round.starting == 0 || all_ended || (first_crash && now >= *first_crash + kFirstCrashWindow);
+      all_began || all_ended || (first_crash && now >= *first_crash + kFirstCrashWindow);
   if (all_ended && round.crashed + round.killed == 0) {
     Say(Severity::kWarning,
         "every worker exited with code 0 and none joined the job through the runtime "

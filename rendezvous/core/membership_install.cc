@@ -180,6 +180,7 @@ void Membership::State::InstallSuccessor(const Plan& plan) {
 
 void Membership::State::Install(Roster roster) {
   lineage.Add(roster.id.number, roster.kind, roster.parent, roster.resume.version);
+  TellCrashes(true);
   const Reset* reset = OpenReset();
   const std::string cause = reset != nullptr ? ", because " + reset->view.cause : std::string();
   CloseReset(roster);

@@ -101,7 +101,9 @@ void Membership::State::MarkLost(Worker& worker, const std::string& cause, bool 
   }
   if (installed && installed->Find(worker.report.incarnation) != nullptr) {
     AddCause({.worker = worker.report.incarnation,
-              .text = StrCat(NameOf(worker), " ", cause),
+              .who = NameOf(worker),
+              .text = cause,
+              .crash = worker.dead(),
               .open = exit_follows});
   }
   publish_all = true;

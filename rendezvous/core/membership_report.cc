@@ -51,6 +51,7 @@ void Membership::State::ApplyReport(Host& host, const AgentReport& report) {
       ApplyWorker(worker, index);
     }
   }
+  TellCrashes(false);
   for (const Mark& mark : report.marks) {
     // An agent marks a worker before it can report it dead, and after a restart of the server
     // agents know of losses that it has not marked itself.
@@ -199,7 +200,7 @@ void Membership::State::NoteDeath(Worker& worker) {
     return;
   }
   worker.death_noted = true;
-  std::string text = StrCat(NameOf(worker), " ", DeathText(worker));
+  std::string text = DeathText(worker);
   if (report.exit->ok() && report.joined) {
     text +=
         ", which counts as a failure: a program ends by returning from Runtime::Run (C: "
@@ -207,7 +208,7 @@ void Membership::State::NoteDeath(Worker& worker) {
         "calls "
         "elastic_finish before it exits";
   }
-  Say(Severity::kWarning, std::move(text));
+  NoteCrash(worker, std::move(text));
 }
 
 std::string Membership::State::DeathText(const Worker& worker) const {

@@ -11,13 +11,24 @@ namespace {
 constexpr size_t kCausesShown = 4;
 constexpr int kPlacesShown = 8;
 
+// Equal crashes are one cause, with their ranks.
 std::string Join(const std::vector<Cause>& causes) {
-  std::string text;
-  for (size_t i = 0; i < causes.size() && i < kCausesShown; ++i) {
-    text += (i == 0 ? "" : "; ") + causes[i].text;
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const Cause& cause : causes) {
+    const auto equal = std::ranges::find_if(
+        groups, [&](const auto& group) { return cause.crash && group.first == cause.text; });
+    auto& group = equal != groups.end() ? *equal : groups.emplace_back(cause.text, 0);
+    if (!cause.who.empty()) {
+      group.second.push_back(cause.who);
+    }
   }
-  if (causes.size() > kCausesShown) {
-    text += StrCat("; and ", causes.size() - kCausesShown, " more");
+  std::string text;
+  for (size_t i = 0; i < groups.size() && i < kCausesShown; ++i) {
+    const auto& [how, who] = groups[i];
+    text += StrCat(i == 0 ? "" : "; ", SomeNames(who), who.empty() ? "" : " ", how);
+  }
+  if (groups.size() > kCausesShown) {
+    text += StrCat("; and ", groups.size() - kCausesShown, " more");
   }
   return text;
 }
@@ -74,7 +85,10 @@ void Membership::State::CompleteCause(const Worker& worker) {
   for (Reset& reset : resets) {
     for (Cause& cause : reset.causes) {
       if (cause.open && cause.worker == worker.report.incarnation) {
-        cause = {.worker = cause.worker, .text = StrCat(NameOf(worker), " ", DeathText(worker))};
+        cause = {.worker = cause.worker,
+                 .who = NameOf(worker),
+                 .text = DeathText(worker),
+                 .crash = true};
         reset.view.cause = Join(reset.causes);
       }
     }

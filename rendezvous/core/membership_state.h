@@ -20,6 +20,8 @@ namespace elastic::internal {
 inline constexpr size_t kResetsKept = 32;
 // After the first crash before any generation: how long equal crashes of the others are gathered.
 inline constexpr Duration kFirstCrashWindow = std::chrono::seconds(2);
+// After a crash was told: how long equal ones are gathered before they are.
+inline constexpr Duration kCrashesGathered = std::chrono::seconds(1);
 // Beyond the agents' own grace period, before a stopping job is given up.
 inline constexpr Duration kStopSlack = std::chrono::seconds(5);
 // A broken connection is seen by the far end before the dead worker's own agent sees the death. So
@@ -108,8 +110,10 @@ struct Plan {
 
 struct Cause {
   WorkerIncarnation worker;  // invalid: no worker's
+  std::string who;           // its name; empty: `text` has all
   std::string text;
-  bool open = false;  // its exit status will still complete the text
+  bool crash = false;  // its own end; `text` fits several ranks
+  bool open = false;   // its exit status will still complete the text
 };
 struct Reset {
   ResetView view;  // its cause is made of these
@@ -124,6 +128,13 @@ struct Relearning {
   std::set<GenerationId> applied;          // installed, as an agent says
   std::optional<FinishRecord> finished;
   Memory stop;  // its stop only
+};
+
+// Equal ends of workers, as in `rank 1 (a:1) died: exit code 7`.
+struct Crashes {
+  std::string how;
+  std::vector<std::string> who;  // not told yet
+  Instant due{};                 // when they are
 };
 
 // How the job ends, once that is decided.
@@ -241,6 +252,8 @@ struct Membership::State {
   void AddCause(Cause cause);
   void AddCauseUnlessKnown();
   void CompleteCause(const Worker& worker);
+  void NoteCrash(const Worker& worker, std::string how);  // membership_crashes.cc
+  void TellCrashes(bool all);
   void NoteAnswers(WaitReason waits_for);
   void CloseReset(const Roster& roster);
   void InstallSuccessor(const Plan& plan);
@@ -328,6 +341,7 @@ struct Membership::State {
   std::map<std::pair<int, int32_t>, int> first_deaths;  // before any generation, by slot
   std::optional<Instant> first_crash;
 
+  std::vector<Crashes> crashes;
   std::deque<Reset> resets;
   int resets_total = 0;
   std::optional<Ending> ending;

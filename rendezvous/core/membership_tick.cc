@@ -71,6 +71,9 @@ std::optional<Instant> Membership::State::NextDeadline() const {
       at(*host.stream_ended + kStreamReturnWindow);
     }
   }
+  for (const Crashes& equal : crashes) {
+    at(equal.due);
+  }
   if (ending || finished) {
     at(GiveUpAt());
     return next;
