@@ -29,6 +29,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -165,6 +166,8 @@ def parse_options():
 def main():
     options = parse_options()
     processes.become_subreaper()
+    # SIGTERM ends it in order, like Ctrl-C: no job, busy process or folder is left behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     build = pathlib.Path(options.build).resolve()
     folder = tempfile.mkdtemp(prefix="eb-")
     rows = []
