@@ -1,6 +1,7 @@
 """How a job ends: in order, with a worker that leaves too early, with too few workers."""
 
 import os
+import re
 import sys
 import time
 
@@ -94,6 +95,38 @@ def AWorkerThatFailsBeforeAnyJoinedEndsTheJobWithOne(context):
     with context.job(["-np", "2"], ["sh", "-c", "echo is-broken; exit 7"]) as job:
         job.expect_exit(1, 20)
         assert "7" in job.output, job.output
+
+
+def ProgramsThatAllDieBeforeAnyJoinedRunOnceAndAreToldInOneLine(context):
+    for script, how in (("echo has-run; exit 7", r"exit code 7"),
+                        ("echo has-run; kill -9 $$", r"signal 9 \(SIGKILL\)")):
+        with context.job(["-np", "4", "--min-np", "1", "-H", "127.0.0.1:2,127.0.0.2:2"],
+                         ["sh", "-c", script]) as job:
+            job.expect_exit(1, 20)
+            assert job.output.count(":has-run") == 4, f"each program runs once: {job.output}"
+            told = [line.text for line in job.lines if re.search(how, line.text)]
+            assert len(told) == 1, job.output
+            places = re.search(rf"ended before joining the job: (.*): {how}", told[0])
+            assert places and sorted(places[1].split(", ")) == [
+                "127.0.0.1:0", "127.0.0.1:1", "127.0.0.2:0", "127.0.0.2:1"], told
+
+
+def EqualCrashesOfAllRanksAreToldOnceWithTheirRanks(context):
+    arguments = ["--steps", 1000, "--step-us", 2000]
+    with context.oracle_job(arguments) as job:
+        before = job.wait_size(4)
+        for worker in before.members:
+            job.kill(worker.pid)
+        line = job.wait_line(r"generation \d+: .*, from step .*, because", 20)
+        cause = line.text.split("because ", 1)[1]
+        assert cause.count("died: signal 9 (SIGKILL)") == 1, cause
+        assert all(f"rank {rank} " in cause for rank in range(4)), cause
+        # At once those of the host that was heard first, then all others.
+        told = [line.text for line in job.lines if re.search(r"warning: rank.* died", line.text)]
+        assert len(told) <= 2, told
+        assert all(sum(f"rank {rank} " in text for text in told) == 1 for rank in range(4)), told
+        job.expect_exit(0, 60)
+        context.check_oracle(job, arguments)
 
 
 def LinesOfTheWorkersCarryTheirRankAndTheLastOneNeedsNoNewline(context):
