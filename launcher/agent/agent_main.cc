@@ -1,6 +1,8 @@
 // elastic-agent: one per host, started by elastic-run (or by hand for tests) with its bootstrap on
 // standard input.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -129,6 +131,9 @@ int Main(int argument_count) {
   if (!traces.ok()) {
     return Fail(kAgentExitUsage, traces.status());
   }
+  // Should the launcher be killed, the folder is still somebody's (launcher/cli/job_folder.h).
+  const UniqueFd folder(open(traces->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  flock(folder.get(), LOCK_SH | LOCK_NB);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const UniqueFd signals = BlockSignals();
   // First of all: no thread and no gRPC object exists yet, and the slice is not the guardian's.

@@ -2,12 +2,15 @@
 
 import os
 import signal
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 # pylint: disable=wrong-import-position
 import processes
 import runner
+from waiting import pause_until, wait_until
 
 SOAK_RUNS = {"NothingIsLeftAfterStartStopKillCycles": 200}
 
@@ -42,6 +45,28 @@ def NothingIsLeftAfterStartStopKillCycles(context):  # slow
         _cycle(context, number)
     assert len(processes.open_files(os.getpid())) <= descriptors + 1
     assert not processes.descendants(os.getpid())
+
+
+def _nothing_runs():
+    processes.reap_orphans(known=set())
+    return not processes.descendants(os.getpid())
+
+
+def WhatALauncherKilledInItsFirstMomentsLeavesIsGoneAfterTheNextStart(context):
+    left = 0
+    command = [context.program("elastic-run"), "-np", "1", context.program("oracle_worker")]
+    for number in range(40):
+        with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(context.tmp)},
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              stdin=subprocess.DEVNULL) as process:
+            pause_until(time.monotonic() + 0.0005 * number)
+            process.kill()
+        wait_until(_nothing_runs, 10, "the end of what it had started")
+        left += bool(list(context.tmp.iterdir()))
+        with context.oracle_job(["--steps", 1], np=1, min_np=1, hosts="localhost:1") as job:
+            job.expect_exit(0, 20)
+        assert not list(context.tmp.iterdir()), list(context.tmp.iterdir())
+    print(f"  {left} of 40 left a folder to the next start")
 
 
 def DescriptorsOfLauncherAndAgentsStayFlatOverResets(context):  # slow
