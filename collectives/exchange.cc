@@ -21,11 +21,7 @@ constexpr uint64_t kAbortTag = kInterruptTag - 1;
 constexpr uint32_t kEdgeEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 int TimeoutMilliseconds(std::optional<Instant> deadline) {
-  if (!deadline) {
-    return -1;
-  }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Now());
-  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
+  return deadline ? PollMilliseconds(*deadline - Now()) : -1;
 }
 
 }  // namespace

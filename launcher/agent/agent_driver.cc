@@ -76,10 +76,9 @@ void AgentDriver::Wait() {
   if (const auto deadline = core_.NextDeadline()) {
     wake = std::min(wake, *deadline);
   }
-  const Duration left = std::max(wake - Now(), Duration(0));
   std::array<epoll_event, 16> events;
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                               static_cast<int>((left.count() + 999'999) / 1'000'000));
+                               PollMilliseconds(wake - Now()));
   // Deadlines first: an agent that was stopped must not act on what came meanwhile as if it had
   // been there (P23).
   CheckDeadline(Now());

@@ -359,8 +359,7 @@ bool Guardian::Wait(Instant now) {
   if (kill_at > ToNanoseconds(now)) {
     limit = std::min(limit, FromNanoseconds(kill_at) - now);
   }
-  // Rounded up, or the last part of a millisecond would be spent spinning.
-  poll(polls.data(), count, static_cast<int>((limit.count() + 999'999) / 1'000'000));
+  poll(polls.data(), count, PollMilliseconds(limit));
   return polls[1].revents == 0;
 }
 

@@ -1,7 +1,10 @@
 // Main of elastic-ctl: looks at a running job from outside.
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <iostream>
 #include <string>
 
 #include "launcher/cli/ctl_json.h"
@@ -40,6 +43,10 @@ int Refuse(const std::string& message) {
   return static_cast<int>(JobExit::kUsage);
 }
 
+int Written(bool written) {
+  return written ? 0 : Refuse("cannot write to standard output: " + std::string(strerror(errno)));
+}
+
 int ShowStatus(const Options& options) {
   if (options.address.empty()) {
     return Refuse("status needs --address HOST:PORT; elastic-run prints it in its second line");
@@ -63,7 +70,7 @@ int ShowStatus(const Options& options) {
   }
   const std::string text = options.json ? StatusJson(*view, Now()) : StatusTable(*view);
   std::fputs(text.c_str(), stdout);
-  return 0;
+  return Written(std::fflush(stdout) == 0);
 }
 
 int Main(int argc, char** argv) {
@@ -81,12 +88,13 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   status->footer(kLegend);
   app.footer(
-      "Exit codes: 0 shown, 1 no answer from the address, 2 wrong usage.\n"
+      "Exit codes: 0 shown, 1 no answer from the address, 2 wrong usage, or nowhere to print.\n"
       "Example: elastic-ctl status --address 127.0.0.1:40123");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    app.exit(success);
+    return Written(std::cout.flush().good());
   } catch (const CLI::RequiredError&) {
     return Refuse((argc > 1 ? "'" + std::string(argv[1]) + "' is no command" : "no command given") +
                   "; the one there is: elastic-ctl status --address HOST:PORT");

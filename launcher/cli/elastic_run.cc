@@ -1,6 +1,7 @@
 // Main of elastic-run: everything that can be wrong with the command line and the set-up is found
 // here, before anything starts.
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -33,7 +34,10 @@ int Main(const std::vector<std::string>& arguments) {
     return RefuseToStart(options.status());
   }
   if (options->help || options->version) {
-    std::fputs((options->help ? HelpText() : VersionText() + "\n").c_str(), stdout);
+    const std::string text = options->help ? HelpText() : VersionText() + "\n";
+    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+      return RefuseToStart(ErrnoError(errno, "write to standard output"));
+    }
     return 0;
   }
   const auto job = MakeJobSpec(*options, "run-" + RandomHex());

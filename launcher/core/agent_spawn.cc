@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "launcher/core/agent_state.h"
+#include "rendezvous/base/restart_delay.h"
 
 namespace elastic::internal {
 
@@ -35,11 +36,7 @@ void AgentCore::State::SpawnWanted() {
 void AgentCore::State::DelaySlot(int32_t slot, bool progressed) {
   AgentSlot& entry = slots[slot];
   entry.failures = progressed ? 0 : entry.failures + 1;
-  Duration delay{0};
-  for (int failure = 2; failure <= entry.failures && delay < kRestartDelayMax; ++failure) {
-    delay = failure == 2 ? kRestartDelayFirst : std::min(2 * delay, kRestartDelayMax);
-  }
-  entry.spawn_at = now + delay;
+  entry.spawn_at = now + RestartDelayAfter(entry.failures);
 }
 
 void AgentCore::State::On(const agent_event::Spawned& event) {

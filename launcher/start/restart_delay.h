@@ -1,28 +1,20 @@
 #pragma once
 
-#include <algorithm>
-
-#include "rendezvous/base/limits.h"
-#include "rendezvous/base/time.h"
+#include "rendezvous/base/restart_delay.h"
 
 namespace elastic::internal {
 
-// How long to wait before something that died is started again: not at all the first time, then
-// kRestartDelayFirst, doubling up to kRestartDelayMax while it keeps dying. A life longer than
-// kRestartDelayMax is taken as sound and starts the count anew. Pure.
+// How long to wait before an agent that died is started again. A life longer than kRestartDelayMax
+// is taken as sound and starts the count of deaths anew. Pure.
 class RestartDelay {
  public:
   Duration AfterDeath(Instant started, Instant died) {
-    if (died - started > kRestartDelayMax) {
-      next_ = Duration::zero();
-    }
-    const Duration delay = next_;
-    next_ = delay == Duration::zero() ? kRestartDelayFirst : std::min(2 * delay, kRestartDelayMax);
-    return delay;
+    deaths_ = died - started > kRestartDelayMax ? 1 : deaths_ + 1;
+    return RestartDelayAfter(deaths_);
   }
 
  private:
-  Duration next_ = Duration::zero();
+  int deaths_ = 0;
 };
 
 }  // namespace elastic::internal

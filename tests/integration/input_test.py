@@ -96,6 +96,16 @@ def TheReadmeHasTheExitCodesOfHelpAndNoFlagThatHelpDoesNotKnow(context):
     assert flags <= known, flags - known
 
 
+def TextThatCannotBeWrittenIsAnError(context):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        for program in ("elastic-run", "elastic-ctl"):
+            for flag in ("--help", "--version"):
+                done = subprocess.run([context.program(program), flag], stdout=full, text=True,
+                                      stderr=subprocess.PIPE, timeout=10, check=False)
+                assert done.returncode == 2, (program, flag, done)
+                assert "standard output" in done.stderr, (program, flag, done)
+
+
 def AnAgentStartedByHandSaysWhoStartsIt(context):
     done = subprocess.run([context.program("elastic-agent"), "--help"], capture_output=True,
                           text=True, timeout=10, check=False, stdin=subprocess.DEVNULL)
