@@ -20,6 +20,10 @@ constexpr Flag kFlags[] = {
      "default: localhost with --max-np slots",
      "hosts and how many workers each can take; this version takes loopback addresses, each one a "
      "host of its own"},
+    {"--rendezvous", "", "ADDRESS", FlagGroup::kHosts, &Options::rendezvous,
+     "default: a server inside elastic-run",
+     "HOST:PORT or unix:PATH of a standing elastic-rendezvous that is to run the job; it may be "
+     "restarted while the job trains"},
     {"--no-progress-limit", "", "N", FlagGroup::kFailures, &Options::no_progress_limit, "",
      "the job ends when this many generations in a row fail without a newly committed step; 0: it "
      "never ends for that"},
@@ -36,6 +40,9 @@ constexpr Flag kFlags[] = {
      "how long a job that has begun waits with too few workers before it ends"},
     {"--entry-timeout", "", "TIME", FlagGroup::kTimes, &Options::entry_timeout, "",
      "a worker that takes longer to enter a new generation is removed"},
+    {"--orphan-limit", "", "TIME", FlagGroup::kTimes, &Options::orphan_limit,
+     "default: 30s, 10m with --rendezvous",
+     "workers whose agent has reached no server for this long are killed"},
     {"--grace-period", "", "TIME", FlagGroup::kTimes, &Options::grace_period, "",
      "time between SIGTERM and SIGKILL when workers are stopped"},
     {"--log-level", "", "LEVEL", FlagGroup::kOutput, &Options::log_level, "",

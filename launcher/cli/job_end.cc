@@ -8,10 +8,10 @@ namespace elastic::internal {
 
 JobEnd::JobEnd() : set_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { ELASTIC_CHECK(set_.valid()); }
 
-void JobEnd::Set(int exit_code, const std::string& reason) {
+void JobEnd::Set(int exit_code, const std::string& reason, bool workers_run) {
   MutexLock lock(mutex_);
   if (!result_) {
-    result_ = Result{exit_code, reason};
+    result_ = Result{exit_code, reason, workers_run};
     eventfd_write(set_.get(), 1);
   }
 }

@@ -14,10 +14,12 @@ class JobEnd {
   struct Result {
     int exit_code = 0;
     std::string reason;
+    bool workers_run = false;  // no server stops them: agents do, when their inputs are closed
   };
   JobEnd();
 
-  void Set(int exit_code, const std::string& reason);  // later calls change nothing
+  void Set(int exit_code, const std::string& reason,
+           bool workers_run = false);  // later calls change nothing
   std::optional<Result> Get() const;
   // Readable once it is set.
   int fd() const { return set_.get(); }

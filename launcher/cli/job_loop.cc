@@ -116,7 +116,8 @@ void JobLoop::EndAgents() {
   agents_.StopRestarting();
   agents_.CloseInputs();
   stop_limit_.reset();
-  if (!AwaitAgents(Now() + kAgentEndLimit)) {
+  const Duration stop_time = end_.Get()->workers_run ? grace_period_ : Duration::zero();
+  if (!AwaitAgents(Now() + stop_time + kAgentEndLimit)) {
     const int count = agents_.running();
     console_.Say(Severity::kWarning, StrCat(count, count == 1 ? " agent" : " agents",
                                             " did not end by themselves: killed"));

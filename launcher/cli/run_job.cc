@@ -6,13 +6,12 @@
 #include "launcher/cli/job_end.h"
 #include "launcher/cli/job_folder.h"
 #include "launcher/cli/job_loop.h"
+#include "launcher/cli/job_server.h"
 #include "launcher/cli/random_numbers.h"
 #include "launcher/cli/refuse_to_start.h"
 #include "launcher/start/local_address.h"
 #include "rendezvous/base/sched_slice.h"
 #include "rendezvous/core/host_list.h"
-#include "rendezvous/server/server.h"
-#include "rendezvous/store/journal.h"
 
 namespace elastic::internal {
 
@@ -61,7 +60,7 @@ void SayStart(Console& console, const RunOptions& options, const JobSpec& job,
              ") of ", options.command.front(), " on ", FormatHostList(job.hosts)));
   console.Say(Severity::kInfo, StrCat("status: elastic-ctl status --address ", status_address,
                                       "; the job ends with this process, pid ", getpid()));
-  if (!IsLocalOnly(status_address)) {
+  if (options.rendezvous.empty() && !IsLocalOnly(status_address)) {
     console.Say(Severity::kWarning,
                 StrCat("--status-address ", options.status_address,
                        ": whoever can reach this machine can read the job's status"));
@@ -91,14 +90,13 @@ int RunJob(const RunOptions& options, const JobSpec& job, const std::string& age
     LogDebug("no short scheduler slice: ", slice.message());
   }
   JobEnd end;
-  const auto journal = MakeMemoryJournal();
-  auto server = RendezvousServer::Start(
-      {.job = job,
-       .agent_address = "unix:" + folder->path() + "/rendezvous.sock",
-       .status_address = options.status_address},
-      *journal,
+  auto server = JobServer::Start(
+      options, job, folder->path(),
       {.note = [&](Severity severity, const std::string& text) { console.Say(severity, text); },
-       .ended = [&](int exit_code, const std::string& reason) { end.Set(exit_code, reason); }});
+       .ended =
+           [&](const JobEnd::Result& result) {
+             end.Set(result.exit_code, result.reason, result.workers_run);
+           }});
   if (!server.ok()) {
     return RefuseToStart(server.status());
   }
@@ -117,7 +115,7 @@ int RunJob(const RunOptions& options, const JobSpec& job, const std::string& age
                 .post = [&](Event event) { (*server)->Post(std::move(event)); }},
                signals, end, console);
   const JobEnd::Result result = loop.Run();
-  const Held newest = (*server)->View().newest;
+  const Held newest = (*server)->Newest();
   (*server)->Shutdown();
   folder->Remove();
   const bool failed = result.exit_code != 0 && result.exit_code < kExitBySignal;

@@ -60,7 +60,14 @@ StatusOr<JobSpec> MakeJobSpec(const RunOptions& options, std::string job_id) {
   job.heartbeat_timeout = options.heartbeat_timeout;
   job.elastic_timeout = options.elastic_timeout;
   job.entry_timeout = options.entry_timeout;
+  job.orphan_limit = options.orphan_limit != Duration::zero() ? options.orphan_limit
+                     : options.rendezvous.empty()             ? kOrphanLimitInProcess
+                                                              : kOrphanLimitStanding;
   job.grace_period = options.grace_period;
+  if (!options.rendezvous.empty() && options.status_address != RunOptions{}.status_address) {
+    return InvalidArgumentError(
+        "--status-address is the server's: give it to the elastic-rendezvous of --rendezvous");
+  }
   RETURN_IF_ERROR(CheckJob(job));
   if (options.command.empty()) {
     return InvalidArgumentError(

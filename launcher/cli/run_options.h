@@ -24,6 +24,8 @@ struct RunOptions {
   Duration elastic_timeout = kElasticTimeoutDefault;
   Duration entry_timeout = kEntryTimeoutDefault;
   Duration grace_period = kGracePeriodDefault;
+  std::string rendezvous;    // address of a standing server; empty: one in this process
+  Duration orphan_limit{0};  // 0: as the server is
   std::string status_address = "127.0.0.1:0";
   Severity log_level = Severity::kInfo;
   bool help = false;

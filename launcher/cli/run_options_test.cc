@@ -75,6 +75,17 @@ TEST_CASE("TheJobTakesItsLimitsFromTheFlags") {
   CHECK(job->grace_period == 7s);
 }
 
+TEST_CASE("WithAStandingServerWorkersMayLiveLongerWithoutIt") {
+  RunOptions options = Valid();
+  CHECK(MakeJobSpec(options, "job")->orphan_limit == 30s);
+  options.rendezvous = "127.0.0.1:4000";
+  CHECK(MakeJobSpec(options, "job")->orphan_limit == 10min);
+  options.orphan_limit = 2min;
+  CHECK(MakeJobSpec(options, "job")->orphan_limit == 2min);
+  options.status_address = "127.0.0.1:4001";
+  CHECK(ErrorOf(options).code() == StatusCode::kInvalidArgument);
+}
+
 TEST_CASE("TheNumberOfWorkersMustBeGiven") {
   RunOptions options = Valid();
   options.np.reset();

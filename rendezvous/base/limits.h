@@ -33,6 +33,10 @@ inline constexpr size_t kStateItemNameBytesMax = 127;
 // Times of the protocol that are no flags.
 inline constexpr Duration kKillAllowance = std::chrono::seconds(1);              // P23
 inline constexpr Duration kStreamReturnWindow = std::chrono::milliseconds(200);  // P22
+// A launcher whose connection to a standing server has ended, or was never made, is gone after it.
+inline constexpr Duration kLauncherReturnWindow = std::chrono::seconds(5);
+// A server that was stopped gives agents this long to come back before it judges any.
+inline constexpr Duration kReturnAfterPause = std::chrono::seconds(1);
 inline constexpr Duration kWorkerBeatInterval = std::chrono::milliseconds(100);  // P23
 inline constexpr Duration kAgentBeatInterval = std::chrono::milliseconds(250);
 // A heartbeat time-out must leave room for one lost beat, or a busy host counts as a lost one.
@@ -62,6 +66,7 @@ inline constexpr Duration kGracePeriodDefault = std::chrono::seconds(20);
 inline constexpr Duration kEntryTimeoutDefault = std::chrono::seconds(60);
 inline constexpr Duration kOrphanLimitInProcess =
     std::chrono::seconds(30);  // server inside elastic-run
+inline constexpr Duration kOrphanLimitStanding = std::chrono::minutes(10);
 inline constexpr int kNoProgressLimitDefault = 3;
 
 }  // namespace elastic::internal

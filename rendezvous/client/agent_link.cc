@@ -14,6 +14,7 @@
 #include "rendezvous/base/sched_slice.h"
 #include "rendezvous/client/convert.h"
 #include "rendezvous/client/grpc_status.h"
+#include "rendezvous/client/job_channel.h"
 #include "rendezvous/client/link_stream.h"
 
 namespace elastic::internal {
@@ -22,23 +23,6 @@ namespace {
 
 constexpr Duration kRetryDelayFirst = std::chrono::milliseconds(50);
 constexpr Duration kRetryDelayMax = std::chrono::milliseconds(400);
-// How long one attempt to connect may take, and how soon a connection without a peer is noticed.
-constexpr int kConnectMilliseconds = 1000;
-constexpr int kKeepaliveMilliseconds = 2000;
-
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
-  grpc::ChannelArguments arguments;
-  // Each attempt has a connection of its own: the delays between attempts are ours, not those of
-  // a shared connection that remembers its failures.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMilliseconds);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMilliseconds);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
-}
 
 // Whether an agent may try again, or has been told that it never will be right.
 bool MayRepeat(StatusCode code) {
@@ -124,7 +108,7 @@ std::shared_ptr<LinkStream> AgentLink::Impl::NewStream() {
   hello.set_previous_incarnation(agent_.value);
   hello.set_server_seen(server_seen_.value);
   hello.set_replaces(options_.replaces);
-  stream_ = std::make_shared<LinkStream>(MakeChannel(options_.server), std::move(hello), *this);
+  stream_ = std::make_shared<LinkStream>(MakeJobChannel(options_.server), std::move(hello), *this);
   end_.reset();
   return stream_;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "elastic/v1/jobs.pb.h"
 #include "elastic/v1/rendezvous.pb.h"
 #include "elastic/v1/status.pb.h"
 #include "elastic/v1/types.pb.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/core/job.h"
+#include "rendezvous/core/membership.h"
 
 namespace elastic::internal {
 
@@ -52,6 +54,14 @@ struct KnownRosters {
 // Leaves out the rosters that are in `known`, or puts them back.
 v1::Directive ToProto(const Directive& directive, const KnownRosters& known);
 StatusOr<Directive> FromProto(const v1::Directive& proto, const KnownRosters& known);
+
+// ---- jobs.proto. Whether a job can be run at all is CheckJob's business.
+v1::Job ToProto(const JobSpec& job);
+StatusOr<JobSpec> FromProto(const v1::Job& proto);
+v1::NoteSeverity ToProto(Severity severity);
+StatusOr<Severity> FromProto(v1::NoteSeverity severity);
+v1::StopRequest ToProto(const StopRequested& stop, const std::string& job_id);
+StatusOr<StopRequested> FromProto(const v1::StopRequest& proto);
 
 // ---- status.proto. `now` turns instants into the time that is left, and back.
 v1::JobStatus ToProto(const JobView& view, Instant now);

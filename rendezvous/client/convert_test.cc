@@ -244,6 +244,27 @@ TEST_CASE("A picture of the job survives the wire with the time that is left") {
   }
 }
 
+TEST_CASE("A job survives the wire unchanged") {
+  JobSpec job{.job_id = "run-1",
+              .np = 3,
+              .min_np = 2,
+              .max_np = 5,
+              .hosts = {{"a", 2}, {"b", 3}},
+              .heartbeat_timeout = std::chrono::milliseconds(1500),
+              .start_timeout = std::chrono::seconds(2),
+              .elastic_timeout = std::chrono::seconds(3),
+              .entry_timeout = std::chrono::seconds(4),
+              .orphan_limit = std::chrono::minutes(10),
+              .grace_period = std::chrono::seconds(5),
+              .no_progress_limit = 7,
+              .allow_restart_from_zero = true};
+  CHECK(FromProto(ToProto(job)) == job);
+  job.hosts.front().slots = 0;
+  CHECK(FromProto(ToProto(job)).status().code() == StatusCode::kInvalidArgument);
+  job.hosts.clear();
+  CHECK(FromProto(ToProto(job)).status().code() == StatusCode::kInvalidArgument);
+}
+
 TEST_CASE("Enum values that this version does not know are refused and named") {
   Maker maker(1);
   v1::WorkerReport worker = ToProto(maker.Process());

@@ -14,6 +14,7 @@ namespace elastic::internal {
 struct HostSpec {
   std::string name;  // as the user wrote it; for loopback hosts also the data address
   int32_t slots = 1;
+  friend bool operator==(const HostSpec&, const HostSpec&) = default;
 };
 
 // What the user asked for.
@@ -34,6 +35,7 @@ struct JobSpec {
   int no_progress_limit = kNoProgressLimitDefault;
   // P19: when no holder of the committed state can come back, begin anew instead of ending.
   bool allow_restart_from_zero = false;
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
 // What every job must be, whichever program it was given to. Values are named by the flags that

@@ -76,10 +76,14 @@ Membership::~Membership() = default;
 Actions Membership::Step(Instant now, const Event& event) {
   State& state = *state_;
   state.now = std::max(state.now, now);
+  // So late only if it was stopped: the agents have given up their streams, and come back one by
+  // one.
+  const std::optional<Instant> due = state.NextDeadline();
+  const bool late = due && state.now > *due + kReturnAfterPause;
   if (state.now - state.stepped > 2 * kAgentBeatInterval) {
     // With agents that beat, a gap means that this server was stopped, or that all are silent. What
     // they sent meanwhile may still lie in the driver's queue, and must be read before judging.
-    state.judges_from = state.now + 2 * kAgentBeatInterval;
+    state.judges_from = state.now + (late ? kReturnAfterPause : 2 * kAgentBeatInterval);
   }
   state.stepped = state.now;
   state.actions.clear();
@@ -96,6 +100,8 @@ Actions Membership::Step(Instant now, const Event& event) {
                         [&](const AgentDisconnected& e) { state.OnDisconnected(e); },
                         [&](const AgentStartFailed& e) { state.OnStartFailed(e); },
                         [&](const StopRequested& e) { state.OnStopRequested(e); },
+                        [&](const LauncherWent&) { state.launcher_gone = state.now; },
+                        [&](const LauncherCame&) { state.launcher_gone.reset(); },
                         [&](const TimePassed&) { state.publish_all = true; }},
              event);
   state.Evaluate();
@@ -123,6 +129,7 @@ void Membership::State::Evaluate() {
     GiveUpWaiting();
     TellWait();
   }
+  EndWithoutLauncher();
   EndWhenGone();
   PublishChanges();
 }

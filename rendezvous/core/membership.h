@@ -51,10 +51,14 @@ struct StopRequested {
   std::string reason;
   int exit_code = 130;
 };
+// A standing server alone: its launcher is not there, or is back. One that stays away has ended,
+// and its agents with it.
+struct LauncherWent {};
+struct LauncherCame {};
 // NextDeadline() has come.
 struct TimePassed {};
 using Event = std::variant<AgentConnected, AgentReported, AgentDisconnected, AgentStartFailed,
-                           StopRequested, TimePassed>;
+                           StopRequested, LauncherWent, LauncherCame, TimePassed>;
 
 // ---- actions: what the driver must do, in the order given -------------------------------------
 

@@ -63,6 +63,16 @@ void Membership::State::GiveUpWaiting() {
       StopMode::kGraceful);
 }
 
+// A finished job's programs may still save; they end with their agents, and those with the
+// launcher.
+void Membership::State::EndWithoutLauncher() {
+  if (launcher_gone && !ending && !finished && now >= *launcher_gone + kLauncherReturnWindow) {
+    End(static_cast<int>(JobExit::kWorkerFailure),
+        StrCat("elastic-run is gone for ", FormatDuration(kLauncherReturnWindow)),
+        StopMode::kGraceful);
+  }
+}
+
 // When an end that has been decided waits for nobody any more.
 Instant Membership::State::GiveUpAt() const {
   return ending && ending->give_up ? *ending->give_up

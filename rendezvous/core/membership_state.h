@@ -173,8 +173,9 @@ struct Membership::State {
   void CheckFirstRound();  // membership_first.cc
   void GiveUpWaiting();    // membership_end.cc
   void TellWait();         // membership_wait.cc
-  void EndWhenGone();      // membership_end.cc
-  void PublishChanges();   // directive.cc
+  void EndWithoutLauncher();
+  void EndWhenGone();     // membership_end.cc
+  void PublishChanges();  // directive.cc
 
   // ---- questions -----------------------------------------------------------------------------
   Host* FindHost(const std::string& name);
@@ -344,6 +345,7 @@ struct Membership::State {
   std::vector<Crashes> crashes;
   std::deque<Reset> resets;
   int resets_total = 0;
+  std::optional<Instant> launcher_gone;
   std::optional<Ending> ending;
   Held newest_at_end;  // members are forgotten while a job ends, what they had is still asked for
   bool ended = false;

@@ -56,6 +56,9 @@ std::optional<Instant> Membership::State::NextDeadline() const {
     return std::nullopt;
   }
   at(judges_from);
+  if (launcher_gone) {
+    at(*launcher_gone + kLauncherReturnWindow);
+  }
   at(link_trusted_from);
   for (const Host& host : hosts) {
     if (host.connection && host.counted) {

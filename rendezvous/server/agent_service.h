@@ -1,10 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <string>
 
 #include "elastic/v1/rendezvous.grpc.pb.h"
-#include "rendezvous/server/driver.h"
+#include "rendezvous/server/job_slot.h"
 
 namespace elastic::internal {
 
@@ -12,14 +11,12 @@ namespace elastic::internal {
 // folder of mode 0700 lets in this user only.
 class AgentService final : public v1::Agents::CallbackService {
  public:
-  // `driver` must outlive the service.
-  AgentService(Driver& driver, std::string job_id);
+  explicit AgentService(JobSlot& jobs);  // must outlive the service
   grpc::ServerBidiReactor<v1::AgentMessage, v1::ServerMessage>* Connect(
       grpc::CallbackServerContext* context) override;
 
  private:
-  Driver& driver_;
-  const std::string job_id_;
+  JobSlot& jobs_;
   std::atomic<int> open_streams_{0};
 };
 

@@ -9,8 +9,8 @@
 
 namespace elastic::internal {
 
-AgentStream::AgentStream(Driver& driver, std::string job_id, std::atomic<int>& open_streams)
-    : driver_(driver), job_id_(std::move(job_id)), open_streams_(open_streams) {
+AgentStream::AgentStream(JobSlot& jobs, std::atomic<int>& open_streams)
+    : jobs_(jobs), open_streams_(open_streams) {
   ++open_streams_;
 }
 
@@ -77,10 +77,30 @@ void AgentStream::Take(const v1::AgentMessage& message) {
     StartRead(&in_);
     return;
   }
-  LogWarning("stream of agent ", host_.empty() ? "(no name yet)" : host_, ": ", status.message());
+  const bool comes_again = status.code() == StatusCode::kUnavailable;
+  Log(comes_again ? Severity::kDebug : Severity::kWarning, "stream of agent ",
+      host_.empty() ? "(no name yet)" : host_, ": ", status.message());
   PostGone();
   Close(std::move(status));
 }
+
+namespace {
+
+// A standing server that does not have the job may get it, since its launcher will submit it again.
+StatusOr<std::shared_ptr<ServedJob>> JobOf(const std::string& job_id,
+                                           std::shared_ptr<ServedJob> job) {
+  if (job == nullptr) {
+    return UnavailableError("no job has been submitted to this server yet");
+  }
+  if (job->spec().job_id == job_id) {
+    return job;
+  }
+  const std::string text = "the agent was started for job `" + job_id + "`, this server runs `" +
+                           job->spec().job_id + "`";
+  return job->submitted() ? UnavailableError(text) : FailedPreconditionError(text);
+}
+
+}  // namespace
 
 Status AgentStream::Greet(const v1::AgentHello& hello) {
   if (connection_.has_value()) {
@@ -91,20 +111,17 @@ Status AgentStream::Greet(const v1::AgentHello& hello) {
         StrCat("the agent speaks protocol version ", hello.protocol_version(), ", this server ",
                kProtocolVersion, ": install the same version of elastic-run on every host"));
   }
-  if (hello.job_id() != job_id_) {
-    return FailedPreconditionError("the agent was started for job `" + hello.job_id() +
-                                   "`, this server runs `" + job_id_ + "`");
-  }
+  ASSIGN_OR_RETURN(job_, JobOf(hello.job_id(), jobs_.Get()));
   RETURN_IF_ERROR(CheckHostName("hello.host", hello.host()));
   RETURN_IF_ERROR(CheckRange("hello.slots", hello.slots(), 1, kSlotsPerHostMax));
   host_ = hello.host();
-  connection_ = driver_.NextConnection();
+  connection_ = job_->driver().NextConnection();
   AgentConnected event{.host = host_,
                        .slots = hello.slots(),
                        .previous = AgentIncarnation{hello.previous_incarnation()},
                        .seen = ServerIncarnation{hello.server_seen()},
                        .replaces = hello.replaces()};
-  if (!driver_.Open(*connection_, std::move(event), self_)) {
+  if (!job_->driver().Open(*connection_, std::move(event), self_)) {
     return UnavailableError("the server is stopping or its queue is full");
   }
   return OkStatus();
@@ -120,13 +137,13 @@ Status AgentStream::Report(const v1::AgentReport& proto) {
                                 "`");
   }
   // A full queue loses this report; the next one has all that it said.
-  driver_.Post(AgentReported{*connection_, std::move(report)});
+  job_->driver().Post(AgentReported{*connection_, std::move(report)});
   return OkStatus();
 }
 
 void AgentStream::PostGone() {
   if (connection_.has_value() && !std::exchange(gone_, true)) {
-    driver_.Post(AgentDisconnected{*connection_});
+    job_->driver().Post(AgentDisconnected{*connection_});
   }
 }
 

@@ -10,7 +10,7 @@
 #include "elastic/v1/rendezvous.pb.h"
 #include "rendezvous/base/mutex.h"
 #include "rendezvous/client/convert.h"
-#include "rendezvous/server/driver.h"
+#include "rendezvous/server/job_slot.h"
 
 namespace elastic::internal {
 
@@ -23,8 +23,8 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::AgentMessage, v1::S
                           public AgentSink,
                           public std::enable_shared_from_this<AgentStream> {
  public:
-  // `driver` and `open_streams`, the number of streams there are, must outlive the stream.
-  AgentStream(Driver& driver, std::string job_id, std::atomic<int>& open_streams);
+  // `jobs` and `open_streams`, the number of streams there are, must outlive the stream.
+  AgentStream(JobSlot& jobs, std::atomic<int>& open_streams);
   ~AgentStream() override;
 
   void Begin();
@@ -47,13 +47,13 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::AgentMessage, v1::S
   // Starts the next write, or finishes, if nothing is on its way.
   void Pump();
 
-  Driver& driver_;
-  const std::string job_id_;
+  JobSlot& jobs_;
   std::atomic<int>& open_streams_;
   std::shared_ptr<AgentStream> self_;  // keeps the reactor while gRPC knows it
 
   // Of gRPC's read callbacks, which come one at a time.
   v1::AgentMessage in_;
+  std::shared_ptr<ServedJob> job_;  // since the hello
   std::optional<ConnectionId> connection_;
   std::string host_;
   bool gone_ = false;

@@ -60,13 +60,16 @@ Status CheckAddress(const std::string& address) {
 
 }  // namespace
 
-StatusOr<Listener> Listen(const std::string& address, grpc::Service& service, bool public_reading) {
+StatusOr<Listener> Listen(const std::string& address, const std::vector<grpc::Service*>& services,
+                          bool public_reading) {
   RETURN_IF_ERROR(CheckAddress(address));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
+  for (grpc::Service* service : services) {
+    builder.RegisterService(service);
+  }
   builder.SetMaxReceiveMessageSize(static_cast<int>(kControlMessageBytesMax));
   // Two servers on one port would share its connections, and neither would know.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rendezvous/base/status.h"
 
@@ -18,6 +19,7 @@ struct Listener {
 // A TCP address given with port 0 gets a free port. `public_reading` adds the standard health check
 // and reflection. Errors: INVALID_ARGUMENT for an address that can never be listened on;
 // UNAVAILABLE when it cannot be now.
-StatusOr<Listener> Listen(const std::string& address, grpc::Service& service, bool public_reading);
+StatusOr<Listener> Listen(const std::string& address, const std::vector<grpc::Service*>& services,
+                          bool public_reading);
 
 }  // namespace elastic::internal

@@ -72,9 +72,17 @@ StatusOr<RendezvousFlags> Weigh(const Words& words) {
   job.max_np = words.max_np.value_or(words.np);
   job.no_progress_limit = words.no_progress_limit;
   job.allow_restart_from_zero = words.allow_restart_from_zero;
-  ASSIGN_OR_RETURN(job.hosts, ParseHostList(words.hosts));
+  flags.standing = words.np == 0 && words.hosts.empty();
   RETURN_IF_ERROR(FillTimes(words, job));
-  RETURN_IF_ERROR(CheckJob(job));
+  if (!flags.standing) {
+    if (words.np == 0 || words.hosts.empty()) {
+      return InvalidArgumentError(StrCat(
+          words.np == 0 ? "--np" : "-H", " is missing: a job of this server's own needs --np and ",
+          "-H; without both it stands and waits for jobs of elastic-run --rendezvous"));
+    }
+    ASSIGN_OR_RETURN(job.hosts, ParseHostList(words.hosts));
+    RETURN_IF_ERROR(CheckJob(job));
+  }
   ASSIGN_OR_RETURN(flags.log_level, ParseLevel(words.log_level));
   flags.agent_address = words.listen.starts_with("unix:")
                             ? words.listen
@@ -86,12 +94,10 @@ StatusOr<RendezvousFlags> Weigh(const Words& words) {
 void AddOptions(CLI::App& app, Words& words) {
   app.add_option("--job-id", words.job_id, "agents must have been started for this job")
       ->capture_default_str();
-  app.add_option("-n,--np", words.np, "workers that the job begins with (-np is taken, too)")
-      ->required();
+  app.add_option("-n,--np", words.np, "workers that the job begins with (-np is taken, too)");
   app.add_option("--min-np", words.min_np, "fewest that may train; default: same as --np");
   app.add_option("--max-np", words.max_np, "most that may train; default: same as --np");
-  app.add_option("-H,--hosts", words.hosts, "HOST:SLOTS,...: hosts whose agents may register")
-      ->required();
+  app.add_option("-H,--hosts", words.hosts, "HOST:SLOTS,...: hosts whose agents may register");
   app.add_option("--listen", words.listen,
                  "address for agents, or unix:PATH in a folder of mode 0700. Agents are not "
                  "authenticated: whoever reaches the address can take part in the job")
@@ -126,17 +132,36 @@ void AddOptions(CLI::App& app, Words& words) {
       ->capture_default_str();
 }
 
+// A standing server would take no notice of them.
+Status CheckNoJobFlags(const CLI::App& app) {
+  for (const char* flag : {"--job-id", "--min-np", "--max-np", "--no-progress-limit",
+                           "--allow-restart-from-zero", "--start-timeout", "--heartbeat-timeout",
+                           "--elastic-timeout", "--entry-timeout", "--orphan-limit"}) {
+    if (app.count(flag) > 0) {
+      return InvalidArgumentError(StrCat(
+          flag, " is a job's: give it to elastic-run --rendezvous, or give this server a job ",
+          "of its own with --np and -H"));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 ParsedFlags ParseRendezvousFlags(int argc, const char* const* argv) {
-  CLI::App app("Rendezvous server of one elastic job, for agents that somebody else starts.",
-               "elastic-rendezvous");
+  CLI::App app(
+      "Rendezvous server of elastic jobs. It stands and takes one job at a time from elastic-run\n"
+      "--rendezvous, which brings the job's flags; or, with --np and -H, it has one job, "
+      "for\nagents that somebody else starts.",
+      "elastic-rendezvous");
   Words words;
   AddOptions(app, words);
   app.set_version_flag("--version", "elastic-rendezvous " ELASTIC_VERSION);
   app.footer(
       "Times take a unit: 300ms, 3s, 10m. Exit codes as those of elastic-run.\n"
-      "Example: elastic-rendezvous --np 4 --min-np 2 -H a:2,b:2 --port 4000");
+      "It may be ended and started again at the same address while a job of elastic-run trains.\n"
+      "Examples: elastic-rendezvous --port 4000\n"
+      "          elastic-rendezvous --np 4 --min-np 2 -H a:2,b:2 --port 4000");
   // CLI11 reads `-np` as `-n p`. It takes its arguments from the back.
   std::vector<std::string> arguments;
   for (int i = argc - 1; i > 0; --i) {
@@ -151,6 +176,11 @@ ParsedFlags ParseRendezvousFlags(int argc, const char* const* argv) {
     return {.exit_code = kExitUsage};
   }
   StatusOr<RendezvousFlags> flags = Weigh(words);
+  if (flags.ok() && flags->standing) {
+    if (const Status own = CheckNoJobFlags(app); !own.ok()) {
+      flags = own;
+    }
+  }
   if (!flags.ok()) {
     std::fprintf(stderr, "elastic-rendezvous: %s\n", flags.status().message().c_str());
     return {.exit_code = kExitUsage};

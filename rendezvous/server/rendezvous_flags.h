@@ -10,7 +10,8 @@ namespace elastic::internal {
 
 // The command line of elastic-rendezvous.
 struct RendezvousFlags {
-  JobSpec job;
+  bool standing = false;  // no job of its own
+  JobSpec job;            // else
   std::string agent_address;
   std::string status_address;
   Severity log_level = Severity::kInfo;

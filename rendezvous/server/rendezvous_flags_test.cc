@@ -45,9 +45,19 @@ TEST_CASE("The fewest workers default to all of them, and agents may come by a U
   CHECK(parsed.flags->agent_address == "unix:/run/x");
 }
 
+TEST_CASE("Without a job of its own elastic-rendezvous stands") {
+  const ParsedFlags parsed = Parse({"--port", "4000", "--status-address", "unix:/run/y"});
+  REQUIRE(parsed.flags.has_value());
+  CHECK(parsed.flags->standing);
+  CHECK(parsed.flags->agent_address == "127.0.0.1:4000");
+  CHECK(parsed.flags->status_address == "unix:/run/y");
+  CHECK_FALSE(Parse({"-np", "1", "-H", "a:1"}).flags->standing);
+}
+
 TEST_CASE("Wrong flags of elastic-rendezvous end with exit code 2") {
   const std::vector<std::vector<const char*>> wrong = {
-      {},
+      {"--orphan-limit", "1m"},  // a job's, and there is none
+      {"-H", "a:2"},
       {"-np", "2"},
       {"-np", "0", "-H", "a:2"},
       {"-np", "x", "-H", "a:2"},

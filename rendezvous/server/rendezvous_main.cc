@@ -1,5 +1,5 @@
-// Main of elastic-rendezvous: the server of one job on its own, for agents that somebody else
-// starts. elastic-run has the same server inside.
+// Main of elastic-rendezvous: a standing server that takes jobs from elastic-run, or the server of
+// one job for agents that somebody else starts. elastic-run has the same server inside.
 
 #include <signal.h>
 #include <unistd.h>
@@ -62,6 +62,31 @@ int WaitForEnd(RendezvousServer& server, const sigset_t& signals, End& end) {
   }
 }
 
+int RefuseToServe(const Status& reason) {
+  std::fprintf(stderr, "elastic-rendezvous: %s\n", reason.message().c_str());
+  return static_cast<int>(JobExit::kUsage);
+}
+
+// Whoever ends it may start it again: a job that trains goes on meanwhile.
+int Stand(const RendezvousFlags& flags, const sigset_t& signals) {
+  const auto server = RendezvousServer::StartStanding(flags.agent_address, flags.status_address);
+  if (!server.ok()) {
+    return RefuseToServe(server.status());
+  }
+  LogInfo("elastic-run --rendezvous ", (*server)->agent_target(), " submits a job");
+  LogInfo("status: elastic-ctl status --address ", (*server)->status_address());
+  int number = 0;
+  sigwait(&signals, &number);
+  const JobState state = (*server)->View().state;
+  const bool trains = state != JobState::kFinished && state != JobState::kFailed;
+  LogInfo(number == SIGINT ? "Ctrl-C (SIGINT)" : "SIGTERM", ": this server ends",
+          trains && !(*server)->View().job_id.empty()
+              ? "; its job goes on, and ends unless a server is there within its --orphan-limit"
+              : "");
+  (*server)->Shutdown();
+  return 0;
+}
+
 int Serve(const RendezvousFlags& flags) {
   // Blocked before any thread exists, so that all threads leave them to sigwait.
   sigset_t signals;
@@ -74,6 +99,9 @@ int Serve(const RendezvousFlags& flags) {
   if (const Status slice = RequestShortSlice(SliceInheritance::kInherited); !slice.ok()) {
     LogDebug("no short scheduler slice: ", slice.message());
   }
+  if (flags.standing) {
+    return Stand(flags, signals);
+  }
   End end;
   const std::unique_ptr<Journal> journal = MakeMemoryJournal();
   StatusOr<std::unique_ptr<RendezvousServer>> server = RendezvousServer::Start(
@@ -84,8 +112,7 @@ int Serve(const RendezvousFlags& flags) {
       {.note = [](Severity severity, const std::string& text) { Log(severity, text); },
        .ended = [&](int exit_code, const std::string& reason) { end.Set(exit_code, reason); }});
   if (!server.ok()) {
-    std::fprintf(stderr, "elastic-rendezvous: %s\n", server.status().message().c_str());
-    return static_cast<int>(JobExit::kUsage);
+    return RefuseToServe(server.status());
   }
   LogInfo("job ", flags.job.job_id, ": agents connect to ", (*server)->agent_target());
   LogInfo("status: elastic-ctl status --address ", (*server)->status_address());

@@ -10,9 +10,10 @@
 
 namespace elastic::internal {
 
-// The rendezvous server of one job: the driver thread that owns Membership, the agents' gRPC
-// service on `agent_address`, and on `status_address`, a listener of its own, the read-only status
-// service with health and reflection. Used in-process by elastic-run and by elastic-rendezvous.
+// The rendezvous server, for one job at a time: the driver thread that owns Membership, the agents'
+// gRPC service on `agent_address`, and on `status_address`, a listener of its own, the read-only
+// status service with health and reflection. Used in-process by elastic-run and by
+// elastic-rendezvous.
 class RendezvousServer {
  public:
   struct Options {
@@ -27,6 +28,10 @@ class RendezvousServer {
   // Errors: UNAVAILABLE or INVALID_ARGUMENT when an address cannot be listened on.
   static StatusOr<std::unique_ptr<RendezvousServer>> Start(Options options, Journal& journal,
                                                            Callbacks callbacks);
+  // A standing server: it has no job until a launcher submits one, and takes the next one when that
+  // is over. Errors as for Start.
+  static StatusOr<std::unique_ptr<RendezvousServer>> StartStanding(
+      const std::string& agent_address, const std::string& status_address);
   ~RendezvousServer();  // Shutdown() if it was not called
 
   std::string agent_target() const;    // what an agent dials
@@ -40,6 +45,10 @@ class RendezvousServer {
  private:
   class Impl;
   explicit RendezvousServer(std::unique_ptr<Impl> impl);
+  static StatusOr<std::unique_ptr<RendezvousServer>> Begin(std::unique_ptr<Impl> impl,
+                                                           const std::string& agent_address,
+                                                           const std::string& status_address,
+                                                           bool submissions);
   std::unique_ptr<Impl> impl_;
 };
 

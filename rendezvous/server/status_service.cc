@@ -5,13 +5,19 @@
 
 namespace elastic::internal {
 
-StatusService::StatusService(Driver& driver) : driver_(driver) {}
+StatusService::StatusService(JobSlot& jobs) : jobs_(jobs) {}
 
 grpc::ServerUnaryReactor* StatusService::GetStatus(grpc::CallbackServerContext* context,
                                                    const v1::GetStatusRequest* /*request*/,
                                                    v1::GetStatusResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool asked = driver_.RequestView([reactor, response](const JobView& view) {
+  const std::shared_ptr<ServedJob> job = jobs_.Get();
+  if (job == nullptr) {
+    reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
+                     "no job has been submitted to this server yet (elastic-run --rendezvous)"});
+    return reactor;
+  }
+  const bool asked = job->driver().RequestView([reactor, response](const JobView& view) {
     *response->mutable_job() = ToProto(view, Now());
     reactor->Finish(grpc::Status::OK);
   });

@@ -20,7 +20,7 @@ class Journal {
   virtual StatusOr<std::optional<JournalRecord>> Newest() = 0;
 };
 
-// Lives as long as the process.
-std::unique_ptr<Journal> MakeMemoryJournal();
+// Lives as long as the process. `newest` has been begun already, elsewhere.
+std::unique_ptr<Journal> MakeMemoryJournal(ServerIncarnation newest = {});
 
 }  // namespace elastic::internal

@@ -7,6 +7,8 @@ namespace {
 
 class MemoryJournal final : public Journal {
  public:
+  explicit MemoryJournal(ServerIncarnation newest) : newest_server_(newest) {}
+
   StatusOr<ServerIncarnation> BeginIncarnation() override {
     MutexLock lock(mutex_);
     ++newest_server_.value;
@@ -41,6 +43,8 @@ class MemoryJournal final : public Journal {
 
 }  // namespace
 
-std::unique_ptr<Journal> MakeMemoryJournal() { return std::make_unique<MemoryJournal>(); }
+std::unique_ptr<Journal> MakeMemoryJournal(ServerIncarnation newest) {
+  return std::make_unique<MemoryJournal>(newest);
+}
 
 }  // namespace elastic::internal

@@ -79,6 +79,10 @@ void Story::Dispatch(const Words& words) {
   if (command == "beats") {
     return Beats(words);
   }
+  if (command == "launcher") {
+    words.at(1) == "gone" ? Feed(LauncherWent{}) : Feed(LauncherCame{});
+    return;
+  }
   if (command == "restart-server") {
     return Restart(words);
   }

@@ -20,7 +20,7 @@ from waiting import wait_until
 
 # Two hosts of two slots each; both are this machine.
 HOSTS = "127.0.0.1:2,127.0.0.2:2"
-ADDRESS = re.compile(r"(127\.0\.0\.1:\d+)")
+ADDRESS = re.compile(r"(127\.0\.0\.1:\d+|unix:[^\s;]+)")
 
 
 @dataclasses.dataclass
@@ -68,6 +68,7 @@ class Job:
         self.lines = []
         self._last_status = None
         self._address = None
+        self.spared = set  # pids below the test that are none of this job
         environment = {k: v for k, v in os.environ.items() if not k.startswith("ELASTIC_")}
         environment.update(env or {})
         self.argv = [str(self.build / "bin" / "elastic-run"), *arguments, *map(str, command)]
@@ -209,13 +210,13 @@ class Job:
             self.process.wait(10)
         for _ in range(3):
             for pid in below + processes.descendants(os.getpid()):
-                if pid == os.getpid() or not processes.alive(pid):
+                if pid in (os.getpid(), *self.spared()) or not processes.alive(pid):
                     continue
                 try:
                     processes.send(pid, signal.SIGKILL, os.getpid())
                 except (ProcessLookupError, PermissionError):
                     pass
-            processes.reap_orphans(known=set())
+            processes.reap_orphans(known=self.spared())
         for reader in self._readers:
             reader.join(2)
         self.process.stdout.close()
