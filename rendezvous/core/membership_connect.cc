@@ -1,3 +1,6 @@
+#include <optional>
+#include <utility>
+
 #include "rendezvous/core/membership_state.h"
 
 namespace elastic::internal {
@@ -12,35 +15,37 @@ std::string HostList(const std::vector<Host>& hosts) {
 }
 }  // namespace
 
+// Why this stream is not taken, whatever the agent knows or was given.
+std::optional<Status> Membership::State::Refusal(const AgentConnected& event,
+                                                 const Host* host) const {
+  if (host == nullptr) {
+    return NotFoundError(
+        StrCat("host '", event.host, "' is not part of this job; -H names ", HostList(hosts)));
+  }
+  if (event.slots < host->spec.slots) {
+    return FailedPreconditionError(StrCat("the agent of host '", event.host, "' can run ",
+                                          event.slots, " of the ", host->spec.slots,
+                                          " workers that -H asks for"));
+  }
+  if (event.seen > incarnation) {
+    // Nothing is wrong with the agent: it goes on, and asks again where its newer server is.
+    return UnavailableError(StrCat("this is server ", incarnation.value,
+                                   " of the job, and a newer one has taken over"));
+  }
+  if (event.previous.value != 0 && event.previous < host->agent) {
+    return AbortedError(StrCat("a newer agent has registered for host '", event.host,
+                               "': this one must end its workers"));
+  }
+  return std::nullopt;
+}
+
 // A reconnect within the agent's life keeps its incarnation; anything else is a new life, and the
 // newest registration of a host wins (P2). The older agent's workers count as dead only when
 // reported or by P11, though nothing will ever be heard of them again.
 void Membership::State::OnConnected(const AgentConnected& event) {
   Host* host = FindHost(event.host);
-  if (host == nullptr) {
-    Emit(RefuseAgent{event.connection, NotFoundError(StrCat("host '", event.host,
-                                                            "' is not part of this job; -H names ",
-                                                            HostList(hosts)))});
-    return;
-  }
-  if (event.slots < host->spec.slots) {
-    Emit(RefuseAgent{event.connection,
-                     FailedPreconditionError(StrCat("the agent of host '", event.host, "' can run ",
-                                                    event.slots, " of the ", host->spec.slots,
-                                                    " workers that -H asks for"))});
-    return;
-  }
-  if (event.seen > incarnation) {
-    // Nothing is wrong with the agent: it goes on, and asks again where its newer server is.
-    Emit(RefuseAgent{event.connection,
-                     UnavailableError(StrCat("this is server ", incarnation.value,
-                                             " of the job, and a newer one has taken over"))});
-    return;
-  }
-  if (event.previous.value != 0 && event.previous < host->agent) {
-    Emit(RefuseAgent{event.connection,
-                     AbortedError(StrCat("a newer agent has registered for host '", event.host,
-                                         "': this one must end its workers"))});
+  if (std::optional<Status> refusal = Refusal(event, host)) {
+    Emit(RefuseAgent{event.connection, std::move(*refusal)});
     return;
   }
   if (host->agent.value == 0 && event.previous > agents_issued) {

@@ -179,6 +179,8 @@ struct Membership::State {
 
   // ---- questions -----------------------------------------------------------------------------
   Host* FindHost(const std::string& name);
+  std::optional<Status> Refusal(const AgentConnected& event,
+                                const Host* host) const;  // membership_connect.cc
   Host* HostOf(ConnectionId connection);
   Worker* Find(WorkerIncarnation id);
   const Worker* Find(WorkerIncarnation id) const;

@@ -15,7 +15,7 @@ from server import Server
 from waiting import pause_until, wait_until
 
 SOAK_RUNS = {"AServerThatIsKilledAndStartedAgainCostsNoWorkerAndNoSample": 50}
-STEPS = ["--steps", 500, "--step-us", 4000]
+STEPS = ["--steps", 1000, "--step-us", 4000]
 LONG = ["--steps", 2500, "--step-us", 4000]
 ENDLESS = ["--steps", 100000, "--step-us", 2000]
 
