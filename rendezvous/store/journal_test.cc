@@ -11,7 +11,7 @@ struct Implementation {
   const char* name;
   std::unique_ptr<Journal> (*make)();
 };
-constexpr Implementation kImplementations[] = {{"memory", &MakeMemoryJournal}};
+const Implementation kImplementations[] = {{"memory", [] { return MakeMemoryJournal(); }}};
 
 JournalRecord RecordOf(ServerIncarnation server, uint32_t numbers_reserved) {
   JournalRecord record;
@@ -91,6 +91,11 @@ TEST_CASE("A server that never began an incarnation cannot write") {
     CHECK(refused.code() == StatusCode::kFailedPrecondition);
     CHECK(!journal->Newest()->has_value());
   }
+}
+
+TEST_CASE("A journal in memory begins above the incarnation that it is told") {
+  std::unique_ptr<Journal> journal = MakeMemoryJournal(ServerIncarnation{41});
+  CHECK(*journal->BeginIncarnation() == ServerIncarnation{42});
 }
 
 }  // namespace elastic::internal
