@@ -363,6 +363,8 @@ Status AgentDriver::Said(WorkerIncarnation process, local::FrameKind kind,
     case local::FrameKind::kWordSettled:
       Feed(agent_event::PageRead{process, {}});
       return OkStatus();
+    case local::FrameKind::kPut:
+    case local::FrameKind::kGet: return SaidOfStore(process, kind, frame);
     default: return InvalidArgumentError(StrCat("unexpected frame kind ", static_cast<int>(kind)));
   }
 }

@@ -76,6 +76,8 @@ class AgentDriver final : private WorkerLink::Owner {
   StatusOr<std::optional<Greeting>> Greet(WorkerIncarnation process, pid_t pid) override;
   Status Said(WorkerIncarnation process, local::FrameKind kind,
               std::span<const std::byte> frame) override;
+  Status SaidOfStore(WorkerIncarnation process, local::FrameKind kind,
+                     std::span<const std::byte> frame);  // agent_store_calls.cc
 
   // agent_actions.cc: what goes out
   void Feed(AgentEvent event, std::optional<WorkerIncarnation> read_page = std::nullopt);
@@ -91,6 +93,7 @@ class AgentDriver final : private WorkerLink::Owner {
   void Carry(const agent_action::DeliverRoster& action);
   void Carry(const agent_action::DeliverFinish& action);
   void Carry(const agent_action::TellLeave& action);
+  void Carry(const agent_action::AnswerStore& action);  // agent_store_calls.cc
   void Carry(const agent_action::Spawn& action);
   void Carry(const agent_action::Kill& action);
   void Carry(const agent_action::Forget& action);

@@ -20,14 +20,8 @@ namespace {
 
 using local::FrameKind;
 
-// Frames of workers are small; the large ones go the other way.
-constexpr size_t kWorkerFrameBytesMax = 4096;
-
-bool IsFromWorker(FrameKind kind) {
-  return kind == FrameKind::kHello || kind == FrameKind::kReady || kind == FrameKind::kEntered ||
-         kind == FrameKind::kAccuse || kind == FrameKind::kFinished ||
-         kind == FrameKind::kWordSettled || kind == FrameKind::kLeaving;
-}
+// Frames of workers are small, but for a put; the large ones go the other way.
+constexpr size_t kWorkerFrameBytesMax = 4096 + kStoreKeyBytesMax + kStoreValueBytesMax;
 
 }  // namespace
 
@@ -167,7 +161,7 @@ bool WorkerLink::ReadFrame(Connection& connection) {
 
 Status WorkerLink::HandleFrame(Connection& connection, std::span<const std::byte> frame) {
   ASSIGN_OR_RETURN(const FrameKind kind, local::CheckFrame(frame));
-  if (!IsFromWorker(kind)) {
+  if (!local::IsFromWorker(kind)) {
     return InvalidArgumentError(
         StrCat("frame kind ", static_cast<int>(kind), " is not one that a worker sends"));
   }

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "launcher/core/agent_store.h"
 #include "rendezvous/base/limits.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/report.h"
@@ -102,6 +103,17 @@ struct Refused {
   StatusCode code;  // kAborted: a newer agent of this host has registered (P2)
   std::string message;
 };  // the server ended the stream for good
+// Calls of the worker's program; the page is read before, since its word says where it may.
+struct PutCame {
+  WorkerIncarnation process;
+  uint32_t request = 0;
+  StorePut put;
+};
+struct GetCame {
+  WorkerIncarnation process;
+  uint32_t request = 0;
+  StoreKey key;
+};
 struct CopiesServed {
   Endpoint endpoint;
 };  // copy server listens there
@@ -113,7 +125,8 @@ using AgentEvent =
                  agent_event::Entered, agent_event::Accused, agent_event::Finished,
                  agent_event::Leaving, agent_event::PageRead, agent_event::OwnerDied,
                  agent_event::Exited, agent_event::BeatMissed, agent_event::LauncherGone,
-                 agent_event::Refused, agent_event::CopiesServed, agent_event::TimePassed>;
+                 agent_event::Refused, agent_event::PutCame, agent_event::GetCame,
+                 agent_event::CopiesServed, agent_event::TimePassed>;
 
 // ---- actions -----------------------------------------------------------------------------------
 namespace agent_action {
@@ -153,6 +166,9 @@ struct DeliverFinish {
 struct TellLeave {
   WorkerIncarnation process;
 };  // please exit 0 without a generation
+struct AnswerStore {
+  AgentStore::Answer answer;
+};
 struct Spawn {
   WorkerIncarnation process;
   int32_t slot = 0;
@@ -179,9 +195,9 @@ struct EndAgent {
 using AgentAction =
     std::variant<agent_action::Fence, agent_action::Reset, agent_action::OfferAgain,
                  agent_action::DeliverRoster, agent_action::DeliverFinish, agent_action::TellLeave,
-                 agent_action::Spawn, agent_action::Kill, agent_action::Forget,
-                 agent_action::Report, agent_action::StampDeadline, agent_action::Say,
-                 agent_action::EndAgent>;
+                 agent_action::AnswerStore, agent_action::Spawn, agent_action::Kill,
+                 agent_action::Forget, agent_action::Report, agent_action::StampDeadline,
+                 agent_action::Say, agent_action::EndAgent>;
 using AgentActions = std::vector<AgentAction>;
 
 class AgentCore {

@@ -5,15 +5,21 @@
 
 namespace elastic::internal {
 
+void AgentCore::State::Follow(ServerIncarnation next) {
+  if (next == server) {
+    return;
+  }
+  server = next;
+  acked_directive = 0;
+  acked_report = 0;  // what its predecessor was told, this one need not know
+  store.ServerIsNew();
+}
+
 void AgentCore::State::On(const agent_event::Registered& event) {
   if (event.server < server) {
     return;  // its streams are refused; this one was welcomed before the server could know
   }
-  if (event.server > server) {
-    server = event.server;
-    acked_directive = 0;
-    acked_report = 0;  // what its predecessor was told, this one need not know
-  }
+  Follow(event.server);
   connected = true;
   next_beat = now + kAgentBeatInterval;
   if (agent.value == 0) {
@@ -42,12 +48,10 @@ void AgentCore::State::On(const agent_event::DirectiveCame& event) {
   if (directive.server == server && directive.sequence <= acked_directive) {
     return;
   }
-  if (directive.server != server) {
-    acked_report = 0;  // what its predecessor was told, this one need not know
-  }
-  server = directive.server;
+  Follow(directive.server);
   acked_directive = directive.sequence;
   Acknowledge(directive.acked_report);
+  AnswerStore(store.Take(directive));
 
   told_all = told_all || !directive.relearning;
   closed_wanted = std::max(closed_wanted, directive.closed);

@@ -23,6 +23,7 @@ void AgentCore::State::Evaluate() {
   }
   RaiseClosed();
   ForgetOldRosters();
+  ForgetOldStores();
 }
 
 // A local death fences the generations that have that incarnation, those told of later included.

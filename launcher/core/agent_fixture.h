@@ -119,6 +119,7 @@ class Fixture {
   std::vector<int32_t> wanted;
   uint64_t sequence = 0;
   int errors = 0;  // said
+  AgentStore::Answers answers;
 
  private:
   template <class Add>
@@ -161,6 +162,13 @@ class Fixture {
     }
     if (const auto* forget = std::get_if<Forget>(&action)) {
       return "forget " + ToString(forget->process);
+    }
+    if (const auto* answer = std::get_if<AnswerStore>(&action)) {
+      const AgentStore::Answer& call = answer->answer;
+      answers.push_back(call);
+      return "answer " + std::to_string(call.request) + " of " + ToString(call.process) + ": " +
+             (call.code == StatusCode::kOk ? "OK " + call.bytes
+                                           : std::string(StatusCodeName(call.code)));
     }
     if (std::holds_alternative<Report>(action)) {
       report = core.MakeReport(now);

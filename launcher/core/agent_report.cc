@@ -105,6 +105,8 @@ AgentReport AgentCore::MakeReport(Instant now) {
   } else if (state.empty_report == 0) {
     state.empty_report = report.sequence;
   }
+  state.store.FillReport(report);
+  state.store.Reported();
   state.sent.emplace(report.sequence, state.now);
   if (state.sent.size() > kUnacknowledgedMax) {
     state.sent.erase(state.sent.begin());

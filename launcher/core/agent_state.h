@@ -84,6 +84,8 @@ struct AgentCore::State {
   void On(const agent_event::LauncherGone& event);
   void On(const agent_event::Refused& event);
   void On(const agent_event::CopiesServed& event);
+  void On(const agent_event::PutCame& event);
+  void On(const agent_event::GetCame& event);
   void On(const agent_event::TimePassed& event);
 
   template <class Action>
@@ -106,6 +108,7 @@ struct AgentCore::State {
   bool Answered(const AgentWorker& worker) const;
 
   // agent_roster.cc: installing, resetting, delivering.
+  void Follow(ServerIncarnation next);  // agent_directive.cc
   void TakeInstalled(const Roster& roster);
   void TakePrepared(const std::optional<Roster>& roster);
   void Install();
@@ -124,6 +127,11 @@ struct AgentCore::State {
   void Lose(AgentWorker& worker, DeathCause cause, Duration time_to_exit = Duration{0});
   void ConfirmDeaths();
   bool SawGeneration(AgentWorker& worker, const GenerationId& generation);
+
+  // agent_put_get.cc
+  Status MayUseStore(const AgentWorker& worker, const StoreKey& key) const;
+  void AnswerStore(AgentStore::Answers answers);
+  void ForgetOldStores();
 
   // agent_spawn.cc
   void SpawnWanted();
@@ -171,6 +179,7 @@ struct AgentCore::State {
   std::set<WorkerIncarnation> lost;  // local ones, also those forgotten
   std::optional<FinishRecord> finished;
   Endpoint copies;
+  AgentStore store;
 
   StopMode stop = StopMode::kNone;
   bool told_all = false;    // by a server that knew the job's past

@@ -31,6 +31,8 @@ enum class FrameKind : uint16_t {
   kFinished = 5,
   kWordSettled = 6,
   kLeaving = 7,
+  kPut = 8,
+  kGet = 9,
   // agent -> worker
   kWelcome = 32,
   kRefused = 33,
@@ -38,7 +40,35 @@ enum class FrameKind : uint16_t {
   kFinishRecorded = 35,
   kLeave = 36,
   kOfferedAgain = 37,
+  kStoreAnswer = 38,
 };
+
+constexpr bool IsFromWorker(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kHello:
+    case FrameKind::kReady:
+    case FrameKind::kEntered:
+    case FrameKind::kAccuse:
+    case FrameKind::kFinished:
+    case FrameKind::kWordSettled:
+    case FrameKind::kLeaving:
+    case FrameKind::kPut:
+    case FrameKind::kGet: return true;
+    default: return false;
+  }
+}
+constexpr bool IsFromAgent(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kWelcome:
+    case FrameKind::kRefused:
+    case FrameKind::kRosterPart:
+    case FrameKind::kFinishRecorded:
+    case FrameKind::kLeave:
+    case FrameKind::kOfferedAgain:
+    case FrameKind::kStoreAnswer: return true;
+    default: return false;
+  }
+}
 
 struct FrameHeader {
   uint32_t magic;
@@ -94,6 +124,29 @@ struct Finished {
   WireHeld state;
 };
 // kWordSettled and kLeaving have no body; kLeave neither.
+
+// Put and get in the generation that the worker is in; `request` returns in the answer.
+struct Put {
+  WireGeneration generation;
+  uint32_t request;
+  uint32_t key_bytes;
+  uint32_t value_bytes;
+  uint32_t reserved;
+  // char key[key_bytes]; char value[value_bytes];
+};
+struct Get {
+  WireGeneration generation;
+  uint32_t request;
+  uint32_t key_bytes;
+  // char key[key_bytes];
+};
+struct StoreAnswer {
+  uint32_t request;
+  uint32_t code;   // enum StatusCode of rendezvous/base/status.h
+  uint32_t bytes;  // of the value, or of the error's text
+  uint32_t reserved;
+  // char bytes[bytes];
+};
 
 struct Welcome {
   WireIncarnation incarnation;

@@ -146,9 +146,7 @@ StatusOr<FrameKind> CheckFrame(std::span<const std::byte> frame) {
         std::to_string(kVersionMax) + ": rebuild the program or upgrade elastic-run");
   }
   const auto kind = static_cast<FrameKind>(header.kind);
-  const bool from_worker = kind >= FrameKind::kHello && kind <= FrameKind::kLeaving;
-  const bool from_agent = kind >= FrameKind::kWelcome && kind <= FrameKind::kOfferedAgain;
-  if (!from_worker && !from_agent) {
+  if (!IsFromWorker(kind) && !IsFromAgent(kind)) {
     return InvalidArgumentError("a local frame has the unknown kind " +
                                 std::to_string(header.kind));
   }

@@ -29,6 +29,11 @@ inline constexpr size_t kStateBytesMax = size_t{1} << 42;
 // Pieces of state that a program keeps in place.
 inline constexpr size_t kStateItemsMax = 65536;
 inline constexpr size_t kStateItemNameBytesMax = 127;
+// Put and get of a generation: an NCCL id has 128 bytes, a UCX address some hundred.
+inline constexpr size_t kStoreKeyBytesMax = 255;
+inline constexpr size_t kStoreValueBytesMax = 64u << 10;
+inline constexpr size_t kStoreKeysMax = 4096;       // of one generation
+inline constexpr size_t kStoreBytesMax = 1u << 20;  // of one generation, keys and values
 
 // Times of the protocol that are no flags.
 inline constexpr Duration kKillAllowance = std::chrono::seconds(1);              // P23

@@ -92,6 +92,32 @@ struct Mark {
   auto operator<=>(const Mark&) const = default;
 };
 
+// What the members of a generation leave for each other under a key: it lives and dies with the
+// generation, and does not change once it is there.
+struct StoreKey {
+  GenerationId generation;
+  std::string name;
+  auto operator<=>(const StoreKey&) const = default;
+};
+struct StorePut {
+  StoreKey key;
+  std::string value;
+  friend bool operator==(const StorePut&, const StorePut&) = default;
+};
+enum class StoreVerdict : uint8_t {
+  kUnspecified = 0,
+  kStored = 1,   // these bytes stand under the key
+  kDiffers = 2,  // other bytes stand there
+  kFull = 3,     // kStoreKeysMax or kStoreBytesMax is reached
+  kOver = 4,     // so is the generation
+};
+struct StoreAnswer {
+  StoreKey key;
+  uint64_t digest = 0;  // HashBytes of the value that the answer is about
+  StoreVerdict verdict = StoreVerdict::kUnspecified;
+  friend bool operator==(const StoreAnswer&, const StoreAnswer&) = default;
+};
+
 enum class StopMode : uint8_t {
   kUnspecified = 0,
   kNone = 1,
@@ -133,6 +159,8 @@ struct AgentReport {
   std::optional<std::string> spawn_error;  // the command cannot be started on this host (exit 2)
   ServerIncarnation server;      // newest one that had welcomed this agent or told it something
   std::optional<Memory> memory;  // until `server` has acknowledged a report
+  std::vector<StorePut> puts;    // by workers of this host, not answered by this server yet
+  std::vector<StoreKey> wanted;  // values that they wait for
   friend bool operator==(const AgentReport&, const AgentReport&) = default;
 };
 
@@ -156,8 +184,10 @@ struct Directive {
   std::optional<FinishRecord> finished;   // workers that are not of its generation exit 0
   StopMode stop = StopMode::kNone;
   std::string stop_reason;
-  int32_t stop_exit_code = 0;  // the job's, when it stops
-  bool relearning = false;     // the server does not know the job's past yet (P1)
+  int32_t stop_exit_code = 0;            // the job's, when it stops
+  bool relearning = false;               // the server does not know the job's past yet (P1)
+  std::vector<StoreAnswer> put_answers;  // to the puts of the report acknowledged here
+  std::vector<StorePut> values;          // of its wanted ones, as far as they are there
   friend bool operator==(const Directive&, const Directive&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include "elastic/v1/rendezvous.pb.h"
 #include "elastic/v1/status.pb.h"
 #include "elastic/v1/types.pb.h"
+#include "rendezvous/base/limits.h"
 #include "rendezvous/base/report.h"
 #include "rendezvous/core/job.h"
 #include "rendezvous/core/membership.h"
@@ -39,9 +40,18 @@ StatusOr<FinishRecord> FromProto(const v1::FinishRecord& proto);
 v1::WorkerReport ToProto(const WorkerReport& worker);
 StatusOr<WorkerReport> FromProto(const v1::WorkerReport& proto);
 
+v1::StoreKey ToProto(const StoreKey& key);
+StatusOr<StoreKey> FromProto(const v1::StoreKey& proto);
+v1::StoreEntry ToProto(const StorePut& put);
+StatusOr<StorePut> FromProto(const v1::StoreEntry& proto);
+v1::StoreAnswer ToProto(const StoreAnswer& answer);
+StatusOr<StoreAnswer> FromProto(const v1::StoreAnswer& proto);
+
 // ---- rendezvous.proto
 v1::Memory ToProto(const Memory& memory);
 StatusOr<Memory> FromProto(const v1::Memory& proto);
+// Entries of one of the lists of puts, answers and wanted keys: of a generation and its successor.
+inline constexpr int kStoreListMax = 2 * static_cast<int>(kStoreKeysMax);
 v1::AgentReport ToProto(const AgentReport& report);
 StatusOr<AgentReport> FromProto(const v1::AgentReport& proto);
 

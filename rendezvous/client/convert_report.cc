@@ -145,6 +145,12 @@ v1::AgentReport ToProto(const AgentReport& report) {
   if (report.spawn_error.has_value()) {
     proto.set_spawn_error(Utf8(*report.spawn_error));
   }
+  for (const StorePut& put : report.puts) {
+    *proto.add_puts() = ToProto(put);
+  }
+  for (const StoreKey& key : report.wanted) {
+    *proto.add_wanted() = ToProto(key);
+  }
   proto.set_server_incarnation(report.server.value);
   if (report.memory.has_value()) {
     *proto.mutable_memory() = ToProto(*report.memory);
@@ -176,6 +182,9 @@ StatusOr<AgentReport> FromProto(const v1::AgentReport& proto) {
   if (proto.has_memory()) {
     ASSIGN_OR_RETURN(report.memory, FromProto(proto.memory()));
   }
+  ASSIGN_OR_RETURN(report.puts, (VectorFrom<StorePut>(proto.puts(), "report.puts", kStoreListMax)));
+  ASSIGN_OR_RETURN(report.wanted,
+                   (VectorFrom<StoreKey>(proto.wanted(), "report.wanted", kStoreListMax)));
   return report;
 }
 

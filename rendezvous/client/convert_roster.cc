@@ -96,6 +96,11 @@ Status FillLists(const v1::Directive& proto, Directive& directive) {
   ASSIGN_OR_RETURN(directive.offer_again,
                    IdsFrom(proto.offer_again(), "directive.offer_again count"));
   ASSIGN_OR_RETURN(directive.forget, IdsFrom(proto.forget(), "directive.forget count"));
+  ASSIGN_OR_RETURN(
+      directive.put_answers,
+      (VectorFrom<StoreAnswer>(proto.put_answers(), "directive.put_answers", kStoreListMax)));
+  ASSIGN_OR_RETURN(directive.values,
+                   (VectorFrom<StorePut>(proto.values(), "directive.values", kStoreListMax)));
   return OkStatus();
 }
 
@@ -167,6 +172,12 @@ v1::Directive ToProto(const Directive& directive, const KnownRosters& known) {
   proto.set_stop_reason(Utf8(directive.stop_reason));
   proto.set_stop_exit_code(directive.stop_exit_code);
   proto.set_relearning(directive.relearning);
+  for (const StoreAnswer& answer : directive.put_answers) {
+    *proto.add_put_answers() = ToProto(answer);
+  }
+  for (const StorePut& value : directive.values) {
+    *proto.add_values() = ToProto(value);
+  }
   return proto;
 }
 

@@ -90,6 +90,11 @@ class Maker {
             }),
             .released = Flag()};
   }
+  StoreKey Key() { return {Generation(), "k" + Text()}; }
+  StorePut Put() { return {Key(), Text()}; }
+  StoreAnswer Answer() {
+    return {Key(), rng_.Next(), Pick(StoreVerdict::kStored, StoreVerdict::kOver)};
+  }
   AgentReport Report() {
     return {.host = Text(),
             .agent = {U32()},
@@ -103,7 +108,9 @@ class Maker {
             .workers = Some([&] { return Process(); }),
             .spawn_error = Perhaps([&] { return Text(); }),
             .server = {rng_.Next()},
-            .memory = Perhaps([&] { return Remembered(); })};
+            .memory = Perhaps([&] { return Remembered(); }),
+            .puts = Some([&] { return Put(); }),
+            .wanted = Some([&] { return Key(); })};
   }
   Memory Remembered() {
     return {.rosters = Some([&] { return Membership(); }),
@@ -131,7 +138,9 @@ class Maker {
             .stop = Pick(StopMode::kNone, StopMode::kImmediate),
             .stop_reason = Text(),
             .stop_exit_code = static_cast<int32_t>(U32()),
-            .relearning = rng_.Chance(1, 2)};
+            .relearning = rng_.Chance(1, 2),
+            .put_answers = Some([&] { return Answer(); }),
+            .values = Some([&] { return Put(); })};
   }
   JobView Picture(Instant now) {
     JobView view;

@@ -12,7 +12,8 @@ bool SameOrders(const Orders& a, const Orders& b) {
          x.closed == y.closed && x.marks == y.marks && x.slots == y.slots &&
          x.spawn_allowed == y.spawn_allowed && x.remove == y.remove &&
          x.offer_again == y.offer_again && x.forget == y.forget && x.finished == y.finished &&
-         x.stop == y.stop && x.relearning == y.relearning;
+         x.stop == y.stop && x.relearning == y.relearning && x.put_answers == y.put_answers &&
+         x.values == y.values;
 }
 
 // Everything an agent should bring about, but for the rosters' contents and the message's numbers.
@@ -48,6 +49,7 @@ Orders Membership::State::OrdersFor(int index, const std::vector<int32_t>& slots
   }
   directive.finished = finished;
   directive.relearning = relearning.has_value();
+  FillStore(host, directive);
   if (ending) {
     directive.stop = ending->mode;
     directive.stop_reason = ending->reason;

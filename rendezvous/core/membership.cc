@@ -131,6 +131,7 @@ void Membership::State::Evaluate() {
   }
   EndWithoutLauncher();
   EndWhenGone();
+  ForgetOldStores();
   PublishChanges();
 }
 

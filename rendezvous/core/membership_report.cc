@@ -62,6 +62,7 @@ void Membership::State::ApplyReport(Host& host, const AgentReport& report) {
   }
   ForgetAbsent(host, index);
   LearnBoundaries(report);
+  TakeStore(host, report);
   if (report.spawn_error && !ending) {
     End(static_cast<int>(JobExit::kUsage), *report.spawn_error, StopMode::kGraceful);
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "rendezvous/core/generation_store.h"
 #include "rendezvous/core/membership.h"
 #include "rendezvous/core/ranks.h"
 #include "rendezvous/core/resume.h"
@@ -87,6 +88,9 @@ struct Host {
   std::optional<Orders> told;
   Instant told_at{};
   uint64_t final_sequence = 0;  // first directive that said stop or finished
+  // Of the newest report: answers to what its workers put, and what they wait for.
+  std::vector<StoreAnswer> put_answers;
+  std::vector<StoreKey> wanted;
 };
 
 // Each life of a server has a block of agent numbers of its own, so that one that knows nothing
@@ -174,8 +178,9 @@ struct Membership::State {
   void GiveUpWaiting();    // membership_end.cc
   void TellWait();         // membership_wait.cc
   void EndWithoutLauncher();
-  void EndWhenGone();     // membership_end.cc
-  void PublishChanges();  // directive.cc
+  void EndWhenGone();      // membership_end.cc
+  void ForgetOldStores();  // membership_store.cc
+  void PublishChanges();   // directive.cc
 
   // ---- questions -----------------------------------------------------------------------------
   Host* FindHost(const std::string& name);
@@ -242,6 +247,8 @@ struct Membership::State {
   Held NewestHeld() const;
   std::optional<Instant> NextDeadline() const;                          // membership_tick.cc
   Orders OrdersFor(int host, const std::vector<int32_t>& slots) const;  // directive.cc
+  bool StoreOpen(const GenerationId& generation) const;                 // membership_store.cc
+  void FillStore(const Host& host, Directive& directive) const;         // membership_store.cc
   std::string Announcement(const Roster& roster, const std::string& from) const;
   JobView View() const;
 
@@ -280,6 +287,8 @@ struct Membership::State {
   GenerationNumber IssueNumber();
   void EndWithoutNumbers(std::string_view what);
   void ForgetPast();
+  void TakeStore(Host& host, const AgentReport& report);  // membership_store.cc
+  void PublishValue(const StoreKey& key);
   void CollectAccusations(const AgentReport& report);
   void LearnBoundaries(const AgentReport& report);
   void NoteDeath(Worker& worker);
@@ -321,6 +330,7 @@ struct Membership::State {
   std::set<WorkerIncarnation> removed;  // marked, perhaps alive, to be killed
   // (reporter, accused) of connections that broke in the unmarked installed generation (P18).
   std::set<std::pair<WorkerIncarnation, WorkerIncarnation>> accusations;
+  std::map<GenerationId, GenerationStore> stores;
   std::optional<FinishRecord> finished;
   Instant recorded_at{};
   bool finish_seen = false;  // a member has reported: nobody is replaced from now on (P29)

@@ -229,6 +229,8 @@ void Story::Change(Actor& actor, const Words& words) {
       report.held = ParseHeld(held);
     } else if (const std::string version = ValueOf(word, "finished"); !version.empty()) {
       report.finished = ParseHeld(version);
+    } else if (word == "puts" || word == "gets") {
+      UseStore(actor, word, words.at(++i));
     } else if (word == "dies") {
       Die(actor, i + 1 < words.size() ? words[++i] : "");
     } else if (word == "accuses") {

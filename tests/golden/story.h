@@ -42,6 +42,8 @@ class Story {
     uint32_t counter = 0;
     Directive shown;  // what the script has been shown, to print differences only
     std::optional<std::string> spawn_error;
+    std::vector<StorePut> puts;
+    std::vector<StoreKey> wanted;
   };
 
   using Words = std::vector<std::string>;
@@ -54,6 +56,9 @@ class Story {
   void Spawn(const std::string& name, const std::string& place);
   void Change(Actor& actor, const Words& words);
   void Die(Actor& actor, const std::string& how);
+  void UseStore(Actor& actor, const std::string& verb, const std::string& text);
+  static void TakeStore(Agent& agent, const Directive& directive);
+  static void ShowStore(const Directive& now_told, const Directive& before, std::ostream& line);
   void Commit(const Words& words);
   void Enter(const Words& words);
   void Cross(const Words& words);

@@ -20,7 +20,9 @@ void Story::Report(const std::string& host) {
                      .workers = {},
                      .spawn_error = agent.spawn_error,
                      .server = agent.server,
-                     .memory = MemoryOf(agent)};
+                     .memory = MemoryOf(agent),
+                     .puts = agent.puts,
+                     .wanted = agent.wanted};
   for (const auto& [name, actor] : actors_) {
     if (actor.host == host && !actor.forgotten) {
       report.workers.push_back(actor.report);
@@ -53,6 +55,7 @@ void Story::Follow(const std::string& host) {
 
 void Story::Obey(Agent& agent, const std::string& host, const Directive& directive) {
   agent.acked = directive.sequence;
+  TakeStore(agent, directive);
   agent.closed = std::max(agent.closed, directive.closed);
   agent.prepared = directive.prepared ? directive.prepared->id : GenerationId{};
   for (const std::optional<Roster>& roster : {directive.installed, directive.prepared}) {

@@ -141,6 +141,7 @@ void Story::ShowOrders(const std::string& host) {
   if (d.finished && !before.finished) {
     line << " finished";
   }
+  ShowStore(d, before, line);
   if (d.stop != before.stop && d.stop >= StopMode::kGraceful) {
     line << (d.stop == StopMode::kImmediate ? " stop-now" : " stop");
   }
