@@ -1,7 +1,5 @@
 #include "worker_runtime/c_border.h"
 
-#include <unistd.h>
-
 #include "rendezvous/base/real_clock.h"
 
 namespace elastic::internal::border {
@@ -39,14 +37,21 @@ elastic_status Remember(const Status& status) {
   }
 }
 
+Status CheckNotForked() {
+  if (process.session == nullptr || process.mark.Here()) {
+    return OkStatus();
+  }
+  return FailedPreconditionError(StrCat(
+      "this process was forked from the worker (pid ", process.pid,
+      ") after elastic_init: only the worker itself may call the library; a child that is to "
+      "be a worker is started by elastic-run, one that helps (a data loader) makes no calls"));
+}
+
+// The fork first: a child must not even look at what its parent's threads may have been changing.
 Status CheckInitialised() {
+  RETURN_IF_ERROR(CheckNotForked());
   if (process.session == nullptr) {
     return FailedPreconditionError("the runtime is not initialised: call elastic_init first");
-  }
-  if (process.pid != getpid()) {
-    return FailedPreconditionError(
-        StrCat("this process was forked from the worker (pid ", process.pid,
-               ") after elastic_init: only the worker itself may call the library"));
   }
   return OkStatus();
 }
@@ -67,10 +72,17 @@ StatusOr<Session::Deadline> DeadlineOf(const elastic_call_options* options) {
 }
 
 elastic_status NotAMember(const char* name) {
+  const char* remedy = "call elastic_join first, or use elastic_run";
+  switch (process.session->standing()) {
+    case Standing::kStarting: break;
+    case Standing::kWaiting:
+      remedy = "it has not been put into one yet; call elastic_join again";
+      break;
+    case Standing::kMember: break;
+    case Standing::kFinished: remedy = "the job ends without it, or has ended; exit with 0"; break;
+  }
   return Remember(ELASTIC_NOT_A_MEMBER,
-                  StrCat(name,
-                         ": this process is not a member of a generation yet; call "
-                         "elastic_join first, or use elastic_run"));
+                  StrCat(name, ": this process is not a member of a generation yet: ", remedy));
 }
 
 }  // namespace elastic::internal::border

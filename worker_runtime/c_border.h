@@ -5,10 +5,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/status.h"
 #include "worker_runtime/elastic_c.h"
+#include "worker_runtime/fork_mark.h"
 #include "worker_runtime/session.h"
 
 // The border between the C interface and the C++ inside, for the files with elastic_* functions:
@@ -21,6 +23,8 @@ namespace elastic::internal::border {
 struct Process {
   std::unique_ptr<Session> session;
   std::string incarnation;
+  std::vector<MemberView> members_text;  // what elastic_get_members has pointed into
+  ForkMark mark;                         // of the process that called elastic_init
   pid_t pid = 0;
   bool inside_run = false;
 };
@@ -36,6 +40,8 @@ elastic_status Remember(const Status& status);
 
 // Errors: FAILED_PRECONDITION before elastic_init and in a forked child.
 Status CheckInitialised();
+// Errors: FAILED_PRECONDITION in a forked child of a process that uses the runtime.
+Status CheckNotForked();
 
 // Copies the members that the caller's version of the struct has; `bytes_min` is the size of the
 // struct in its first version.
@@ -53,7 +59,7 @@ Status FillStruct(Struct* target, Struct filled, size_t bytes_min) {
 
 StatusOr<Session::Deadline> DeadlineOf(const elastic_call_options* options);
 
-// The error of call `name` before elastic_join.
+// The error of call `name`, which needs a membership: says which call makes one.
 elastic_status NotAMember(const char* name);
 
 // What every call that needs a membership checks first.

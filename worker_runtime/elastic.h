@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "elastic_c.h"
 #include "elastic_sampler.h"
@@ -50,6 +52,7 @@ enum class Code : int {
   kUnavailable = ELASTIC_UNAVAILABLE,
   kDataLoss = ELASTIC_DATA_LOSS,
   kNotAMember = ELASTIC_NOT_A_MEMBER,
+  kFinished = ELASTIC_FINISHED,
 };
 
 // OK, or a code and a text that names the remedy. From any thread, as any value.
@@ -90,7 +93,47 @@ enum class Severity : int {
   kError = ELASTIC_ERROR,
 };
 
+// See elastic_event and elastic_standing, which say what follows from each.
+enum class Event : int {
+  kContinue = ELASTIC_CONTINUE,
+  kReformed = ELASTIC_REFORMED,
+  kRestore = ELASTIC_RESTORE,
+  kCommitWanted = ELASTIC_COMMIT_WANTED,
+};
+// Where this process stands in the job.
+enum class Standing : int {
+  kNone = ELASTIC_STANDING_NONE,
+  kStarting = ELASTIC_STANDING_STARTING,
+  kWaiting = ELASTIC_STANDING_WAITING,
+  kMember = ELASTIC_STANDING_MEMBER,
+  kFinished = ELASTIC_STANDING_FINISHED,
+};
+
+// One member of the generation: see elastic_member.
+struct Member {
+  int rank = 0;             // 0 .. size-1
+  int previous_rank = -1;   // in the generation before; -1: a newcomer
+  int slot = 0;             // its local_rank on its host
+  std::string host;         // name as in -H
+  std::string address;      // numeric: where that host is reached
+  int port = 0;             // of the runtime's own connections
+  std::string incarnation;  // as Runtime::incarnation there
+};
+
+// From the call on; 0: no deadline.
+using Timeout = std::chrono::nanoseconds;
+
 namespace detail {
+// Lives as long as the full expression of the call that it is made in.
+struct CallOptions {
+  explicit CallOptions(Timeout timeout) {
+    options.struct_size = sizeof options;
+    options.timeout_ns = timeout.count();
+  }
+  const elastic_call_options* get() const { return &options; }
+  elastic_call_options options{};
+};
+
 template <class T>
 constexpr elastic_data_type DataTypeOf() {
   if constexpr (std::is_same_v<T, float>) {
@@ -163,9 +206,54 @@ class Runtime {
     return Status::Of(elastic_state_create(sizeof(T)));
   }
 
-  // For a loop of one's own instead of Run: elastic_join and elastic_finish.
-  Status Join() { return Status::Of(elastic_join(nullptr, nullptr)); }
-  Status Finish() { return Status::Of(elastic_finish(nullptr)); }
+  // Every call that blocks takes a time-out, after which it ends with DEADLINE_EXCEEDED.
+  Status Join(Timeout timeout = {}) {
+    return Status::Of(elastic_join(nullptr, detail::CallOptions(timeout).get()));
+  }
+  Status Finish(Timeout timeout = {}) {
+    return Status::Of(elastic_finish(detail::CallOptions(timeout).get()));
+  }
+
+  // For a loop of one's own: see elastic_poll, elastic_event_fd and elastic_get_standing.
+  Status Poll(Event& event) {
+    elastic_event found = ELASTIC_CONTINUE;
+    Status status = Status::Of(elastic_poll(&found));
+    event = static_cast<Event>(found);
+    return status;
+  }
+  int event_fd() const { return elastic_event_fd(); }
+  Standing standing() const { return static_cast<Standing>(elastic_get_standing()); }
+
+  // In rank order; empty when not a member.
+  std::vector<Member> members() const {
+    size_t count = 0;
+    std::vector<elastic_member> raw;
+    if (elastic_get_members(nullptr, 0, &count) == ELASTIC_OK && count > 0) {
+      raw.resize(count);
+      raw[0].struct_size = sizeof(elastic_member);
+      raw.resize(elastic_get_members(raw.data(), count, &count) == ELASTIC_OK ? count : 0);
+    }
+    std::vector<Member> members;
+    for (const elastic_member& one : raw) {
+      members.push_back({one.rank, one.previous_rank, one.slot, one.host, one.address, one.port,
+                         one.incarnation});
+    }
+    return members;
+  }
+
+  // Among the members of this generation: see elastic_put and elastic_get.
+  Status Put(const std::string& key, std::string_view value, Timeout timeout = {}) {
+    return Status::Of(
+        elastic_put(key.c_str(), value.data(), value.size(), detail::CallOptions(timeout).get()));
+  }
+  Status Get(const std::string& key, std::string& value, Timeout timeout = {}) {
+    value.resize(size_t{1} << 16);
+    size_t bytes = value.size();
+    Status status =
+        Status::Of(elastic_get(key.c_str(), &value[0], &bytes, detail::CallOptions(timeout).get()));
+    value.resize(status.ok() ? bytes : 0);
+    return status;
+  }
 
   // -1 when not a member (see elastic_rank).
   int rank() const { return elastic_rank(); }
@@ -179,25 +267,30 @@ class Runtime {
 
   // `data` of every rank becomes the reduction over all ranks. T: float, double, int64_t.
   template <class T>
-  Status AllReduce(T* data, size_t count, Op op = Op::kSum) {
-    return AllReduce(data, data, count, op);
+  Status AllReduce(T* data, size_t count, Op op = Op::kSum, Timeout timeout = {}) {
+    return AllReduce(data, data, count, op, timeout);
   }
   template <class T>
-  Status AllReduce(const T* in, T* out, size_t count, Op op = Op::kSum) {
+  Status AllReduce(const T* in, T* out, size_t count, Op op = Op::kSum, Timeout timeout = {}) {
     return Status::Of(elastic_allreduce(in, out, count, detail::DataTypeOf<T>(),
-                                        static_cast<elastic_reduce_op>(op), nullptr));
+                                        static_cast<elastic_reduce_op>(op),
+                                        detail::CallOptions(timeout).get()));
   }
-  Status Broadcast(void* data, size_t bytes, int root) {
-    return Status::Of(elastic_broadcast(data, bytes, root, nullptr));
+  Status Broadcast(void* data, size_t bytes, int root, Timeout timeout = {}) {
+    return Status::Of(elastic_broadcast(data, bytes, root, detail::CallOptions(timeout).get()));
   }
   // `out` has size() * bytes bytes.
-  Status AllGather(const void* in, void* out, size_t bytes) {
-    return Status::Of(elastic_allgather(in, out, bytes, nullptr));
+  Status AllGather(const void* in, void* out, size_t bytes, Timeout timeout = {}) {
+    return Status::Of(elastic_allgather(in, out, bytes, detail::CallOptions(timeout).get()));
   }
-  Status Barrier() { return Status::Of(elastic_barrier(nullptr)); }
+  Status Barrier(Timeout timeout = {}) {
+    return Status::Of(elastic_barrier(detail::CallOptions(timeout).get()));
+  }
 
   // `next` becomes the committed state; read rank and size again afterwards (elastic_commit).
-  Status Commit(uint64_t step) { return Status::Of(elastic_commit(step, nullptr)); }
+  Status Commit(uint64_t step, Timeout timeout = {}) {
+    return Status::Of(elastic_commit(step, detail::CallOptions(timeout).get()));
+  }
 
   // Trains to the end: see elastic_run. `function` is called as Status(State<T>&), or as
   // Status(Items&) for state in the program's own memory.

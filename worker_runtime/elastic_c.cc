@@ -12,6 +12,7 @@
 #include "worker_runtime/session.h"
 
 // The calls of the C interface: start and end, membership, state in two buffers, collectives, run.
+// Calls for a program's own loop are in elastic_loop.cc.
 
 namespace {
 
@@ -24,6 +25,7 @@ using elastic::internal::StatusCode;
 using elastic::internal::StrCat;
 using elastic::internal::border::AsMember;
 using elastic::internal::border::CheckInitialised;
+using elastic::internal::border::CheckNotForked;
 using elastic::internal::border::DeadlineOf;
 using elastic::internal::border::FillStruct;
 using elastic::internal::border::LastError;
@@ -82,6 +84,9 @@ elastic_status elastic_last_status(void) { return LastStatus(); }
 const char* elastic_version(void) { return ELASTIC_VERSION_TEXT; }
 
 elastic_status elastic_init(const elastic_init_options* options) {
+  if (Status status = CheckNotForked(); !status.ok()) {
+    return Remember(status);
+  }
   if (process.session != nullptr) {
     return Remember(FailedPreconditionError(
         "elastic_init was called before: one call per process, then elastic_shutdown"));
@@ -110,6 +115,7 @@ elastic_status elastic_init(const elastic_init_options* options) {
   process.session = std::move(*session);
   process.incarnation = process.session->incarnation();
   process.pid = getpid();
+  process.mark.Set();
   return Remember(ELASTIC_OK, "");
 }
 
@@ -119,6 +125,7 @@ elastic_status elastic_shutdown(void) {
   }
   process.session.reset();
   process.incarnation.clear();
+  process.members_text.clear();
   elastic::internal::SetLogSink(nullptr, elastic::internal::Severity::kError);
   return Remember(ELASTIC_OK, "");
 }
@@ -135,15 +142,15 @@ elastic_status elastic_join(elastic_membership* membership, const elastic_call_o
   if (!deadline.ok()) {
     return Remember(deadline.status());
   }
-  if (process.session->done()) {
-    return Remember(FailedPreconditionError("elastic_join: the job is finished; exit with 0"));
+  if (!process.session->done()) {
+    if (Status status = process.session->Join(*deadline); !status.ok()) {
+      return Remember(status);
+    }
   }
-  if (Status status = process.session->Join(*deadline); !status.ok()) {
-    return Remember(status);
-  }
   if (process.session->done()) {
-    return Remember(FailedPreconditionError(
-        "elastic_join: the job is finished or does not need this process any more; exit with 0"));
+    return Remember(ELASTIC_FINISHED,
+                    "elastic_join: the job is finished, or does not need this process any more; "
+                    "exit with 0");
   }
   return membership == nullptr ? Remember(ELASTIC_OK, "") : elastic_get_membership(membership);
 }
@@ -190,7 +197,9 @@ uint32_t elastic_generation(void) {
   const auto membership = MembershipFor("elastic_generation");
   return membership ? membership->generation.value : 0;
 }
-const char* elastic_incarnation(void) { return process.incarnation.c_str(); }
+const char* elastic_incarnation(void) {
+  return Remember(CheckInitialised()) == ELASTIC_OK ? process.incarnation.c_str() : "";
+}
 
 elastic_status elastic_state_create(size_t bytes) {
   if (Status status = CheckInitialised(); !status.ok()) {

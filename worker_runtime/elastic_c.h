@@ -18,11 +18,17 @@
  * Threads: all calls are for one thread at a time, the program's own, unless a call says "any
  * thread". The runtime has one thread of its own ("elastic-runtime", all signals blocked); it
  * installs no handlers and prints nothing: its log lines go to the callback of
- * elastic_init_options. After fork() the child must not use the library; its calls fail with
- * ELASTIC_FAILED_PRECONDITION.
+ * elastic_init_options. After fork() the child must not use the library: each of its calls
+ * answers ELASTIC_FAILED_PRECONDITION and touches nothing, and however it ends the parent trains
+ * on.
  *
  * Errors: a call answers with an elastic_status; elastic_last_error() has the text, which names
- * what was wanted, what was found and the remedy. Every blocking call takes an optional deadline.
+ * what was wanted, what was found and the remedy.
+ *
+ * Waiting: every blocking call takes an optional deadline, but for three. elastic_init waits for
+ * its agent, at most 10 s. elastic_shutdown waits for the runtime's thread, which waits for nobody.
+ * elastic_run trains to the end; while it waits for other workers the job's own limits hold
+ * (--elastic-timeout, --start-timeout, --entry-timeout), and the job's end ends this process.
  *
  * Structs that are passed in begin with struct_size, which the caller sets to sizeof the struct:
  * a library of a later version knows by it which members an older program has.
@@ -59,7 +65,8 @@ typedef enum elastic_status ELASTIC_INT32 {
   ELASTIC_INTERNAL = 13,           /* a bug of the runtime or of the program's commits */
   ELASTIC_UNAVAILABLE = 14,        /* the agent cannot be reached */
   ELASTIC_DATA_LOSS = 15,          /* bytes that do not match their checksum */
-  ELASTIC_NOT_A_MEMBER = 64        /* called before elastic_join or outside elastic_run */
+  ELASTIC_NOT_A_MEMBER = 64,       /* called before elastic_join or outside elastic_run */
+  ELASTIC_FINISHED = 65 /* the job is finished or does not need this process: exit with 0 */
 } elastic_status;
 
 /* Name of a status, as `ABORTED`. Never NULL; static memory; any thread. */
@@ -144,11 +151,11 @@ typedef struct elastic_call_options {
  * survivors of a loss the newest committed one. After ELASTIC_ABORTED, call it again to enter the
  * next generation. `membership` and `options` may be NULL. elastic_run calls this itself.
  *
- * Errors: FAILED_PRECONDITION without elastic_init, inside elastic_run or after the end of the
- * job; DEADLINE_EXCEEDED (the declaration stands; call again, but exit if it comes at once, because
- * the first members were already sharing rank 0's state); INVALID_ARGUMENT when the state of the
- * job does not fit this program (other sizes or items); INTERNAL, also when no holder gave its
- * state. */
+ * Errors: FINISHED when the job has ended, or goes on without this process: exit with 0;
+ * FAILED_PRECONDITION without elastic_init or inside elastic_run; DEADLINE_EXCEEDED (the
+ * declaration stands; call again, but exit if it comes at once, because the first members were
+ * already sharing rank 0's state); INVALID_ARGUMENT when the state of the job does not fit this
+ * program (other sizes or items); INTERNAL, also when no holder gave its state. */
 ELASTIC_API elastic_status elastic_join(elastic_membership* membership,
                                         const elastic_call_options* options);
 
@@ -293,5 +300,7 @@ ELASTIC_API elastic_status elastic_get_recovery_stamps(elastic_recovery_stamps* 
 
 /* register, resize, unregister: state in the program's own memory. */
 #include "elastic_state_c.h"
+/* poll, event_fd, members, put and get. */
+#include "elastic_loop_c.h"
 
 #endif /* ELASTIC_C_H_ */

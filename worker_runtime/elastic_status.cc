@@ -14,6 +14,7 @@ const char* elastic_status_name(elastic_status status) {
     case ELASTIC_UNAVAILABLE: return "UNAVAILABLE";
     case ELASTIC_DATA_LOSS: return "DATA_LOSS";
     case ELASTIC_NOT_A_MEMBER: return "NOT_A_MEMBER";
+    case ELASTIC_FINISHED: return "FINISHED";
   }
   return "UNKNOWN";
 }

@@ -1,8 +1,8 @@
 #include "worker_runtime/elastic.h"
 
-#include <unistd.h>
-
+#include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -107,7 +107,7 @@ TEST_CASE("After elastic_join a world of one has every collective") {
   REQUIRE(runtime.Broadcast(out, sizeof out, 1).code() == Code::kInvalidArgument);
   REQUIRE(runtime.Barrier().ok());
   REQUIRE(runtime.Finish().ok());
-  REQUIRE(runtime.Join().code() == Code::kFailedPrecondition);
+  REQUIRE(runtime.Join().code() == Code::kFinished);
 }
 
 TEST_CASE("Wrong arguments are refused before anything happens") {
@@ -161,14 +161,75 @@ TEST_CASE("A forked child is told that the library is not its") {
   REQUIRE(runtime.Init().ok());
   const pid_t child = fork();
   if (child == 0) {
-    const bool refused = elastic_join(nullptr, nullptr) == ELASTIC_FAILED_PRECONDITION &&
-                         elastic_state_current() == nullptr &&
-                         elastic_last_status() == ELASTIC_FAILED_PRECONDITION;
+    const bool refused =
+        elastic_join(nullptr, nullptr) == ELASTIC_FAILED_PRECONDITION &&
+        std::string(elastic_last_error()).find("forked from the worker") != std::string::npos &&
+        elastic_state_current() == nullptr && elastic_event_fd() == -1 &&
+        elastic_get_standing() == ELASTIC_STANDING_NONE &&
+        elastic_last_status() == ELASTIC_FAILED_PRECONDITION &&
+        elastic_init(nullptr) == ELASTIC_FAILED_PRECONDITION &&
+        elastic_shutdown() == ELASTIC_FAILED_PRECONDITION;
     _exit(refused ? 0 : 1);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(status == 0);
+  REQUIRE(runtime.Join().ok());
+}
+
+TEST_CASE("A world of one has what a program with its own loop asks for") {
+  LeaveJob();
+  Runtime runtime;
+  REQUIRE(runtime.standing() == Standing::kNone);
+  REQUIRE(runtime.Init().ok());
+  REQUIRE(runtime.standing() == Standing::kStarting);
+  Event event = Event::kReformed;
+  const Status early = runtime.Poll(event);
+  REQUIRE(early.code() == Code::kNotAMember);
+  REQUIRE_THAT(early.message(), Catch::Contains("elastic_join"));
+  REQUIRE(runtime.Put("key", "value").code() == Code::kNotAMember);
+  REQUIRE(runtime.members().empty());
+  REQUIRE(runtime.Join().ok());
+  REQUIRE(runtime.standing() == Standing::kMember);
+  REQUIRE(runtime.Poll(event).ok());
+  REQUIRE(event == Event::kContinue);
+  const auto readable = [&] {
+    pollfd wait{runtime.event_fd(), POLLIN, 0};
+    return poll(&wait, 1, 0) == 1;
+  };
+  REQUIRE_FALSE(readable());
+  REQUIRE(runtime.members().size() == 1);
+  REQUIRE(runtime.members()[0].incarnation == runtime.incarnation());
+  REQUIRE(runtime.Put("key", "value").ok());
+  REQUIRE(runtime.Put("key", "value").ok());
+  REQUIRE(runtime.Put("key", "other").code() == Code::kInvalidArgument);
+  std::string value;
+  REQUIRE(runtime.Get("key", value).ok());
+  REQUIRE(value == "value");
+  REQUIRE(runtime.Get("nothing", value).code() == Code::kFailedPrecondition);
+  REQUIRE(runtime.Finish().ok());
+  REQUIRE(runtime.standing() == Standing::kFinished);
+  REQUIRE(readable());
+}
+
+TEST_CASE("Keys, values and buffers of a wrong size are refused") {
+  LeaveJob();
+  Runtime runtime;
+  REQUIRE(runtime.Init().ok());
+  REQUIRE(runtime.Join().ok());
+  REQUIRE(runtime.Put("", "x").code() == Code::kInvalidArgument);
+  REQUIRE(runtime.Put(std::string(255, 'k'), std::string(65536, 'v')).ok());
+  REQUIRE(runtime.Put(std::string(256, 'k'), "x").code() == Code::kInvalidArgument);
+  REQUIRE(runtime.Put("k", std::string(65537, 'v')).code() == Code::kInvalidArgument);
+  REQUIRE(runtime.Put("four", "1234").ok());
+  char buffer[3];
+  size_t bytes = sizeof buffer;
+  REQUIRE(elastic_get("four", buffer, &bytes, nullptr) == ELASTIC_INVALID_ARGUMENT);
+  REQUIRE(bytes == 4);
+  elastic_member member{};
+  size_t count = 0;
+  REQUIRE(elastic_get_members(&member, 1, &count) == ELASTIC_INVALID_ARGUMENT);
+  REQUIRE_THAT(elastic_last_error(), Catch::Contains("struct_size"));
 }
 
 }  // namespace

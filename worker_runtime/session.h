@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "collectives/types.h"
 #include "rendezvous/base/roster.h"
@@ -18,6 +19,22 @@ struct Membership {
   GenerationNumber generation;
   Placement place;
 };
+
+// One member of the present generation.
+struct MemberView {
+  int32_t rank = 0;
+  int32_t previous_rank = -1;
+  int32_t slot = 0;
+  std::string host;
+  Endpoint data;
+  std::string incarnation;
+};
+
+// Where this process stands in the job (elastic_standing).
+enum class Standing : uint8_t { kStarting, kWaiting, kMember, kFinished };
+
+// What the program's own loop should do next (elastic_event).
+enum class LoopEvent : uint8_t { kContinue, kReformed, kRestore, kCommitWanted };
 
 // Newest recovery of this worker (control_page.h), CLOCK_BOOTTIME nanoseconds, 0: not yet.
 struct RecoveryTimes {
@@ -66,6 +83,19 @@ class Session {
   virtual Status Broadcast(void* data, size_t bytes, int root, Deadline deadline) = 0;
   virtual Status AllGather(const void* in, void* out, size_t bytes, Deadline deadline) = 0;
   virtual Status Barrier(Deadline deadline) = 0;
+
+  // ---- the program's own loop
+  virtual Standing standing() const = 0;
+  // Of the newest generation that was joined, in rank order; none before.
+  virtual std::vector<MemberView> members() const = 0;
+  // Never blocks; kReformed is told once. Only once a generation was joined. Errors: what every
+  // later call will answer.
+  virtual StatusOr<LoopEvent> Poll() = 0;
+  // Readable while Poll would say something that it has not said yet, kRestore or an error; also as
+  // long as no generation was joined.
+  virtual StatusOr<int> EventFd() = 0;
+  virtual Status Put(const std::string& key, std::string value, Deadline deadline) = 0;
+  virtual StatusOr<std::string> Get(const std::string& key, Deadline deadline) = 0;
 
   virtual RecoveryTimes recovery_times() const = 0;
 };

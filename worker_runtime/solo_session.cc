@@ -68,6 +68,7 @@ Status SoloSession::Join(Deadline) {
     RETURN_IF_ERROR(joined_ ? items_->Restore(memory_->current()) : CommitItems());
   }
   joined_ = true;
+  RingLoop();
   return OkStatus();
 }
 
@@ -107,6 +108,7 @@ Status SoloSession::Commit(uint64_t step, Deadline) {
 
 Status SoloSession::Finish(Deadline) {
   done_ = true;
+  RingLoop();
   return OkStatus();
 }
 

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "rendezvous/base/unique_fd.h"
 #include "worker_runtime/session.h"
 #include "worker_runtime/state_memory.h"
 
@@ -34,15 +38,25 @@ class SoloSession final : public Session {
 
   RecoveryTimes recovery_times() const override { return {}; }
 
+  Standing standing() const override;
+  std::vector<MemberView> members() const override;
+  StatusOr<LoopEvent> Poll() override;
+  StatusOr<int> EventFd() override;
+  Status Put(const std::string& key, std::string value, Deadline deadline) override;
+  StatusOr<std::string> Get(const std::string& key, Deadline deadline) override;
+
  private:
   // The items become the committed copy.
   Status CommitItems();
+  void RingLoop();
 
   std::unique_ptr<StateMemory> memory_;
   std::unique_ptr<StateItems> items_;
   uint64_t step_ = 0;
   bool joined_ = false;
   bool done_ = false;
+  UniqueFd loop_fd_;
+  std::map<std::string, std::string> store_;
 };
 
 }  // namespace elastic::internal

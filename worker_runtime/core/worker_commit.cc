@@ -1,4 +1,6 @@
 // commit(): the agreement, the mark, the copy, the next number (P5, P6, P25).
+#include <algorithm>
+
 #include "rendezvous/base/check.h"
 #include "worker_runtime/core/worker_state.h"
 
@@ -108,6 +110,17 @@ void WorkerCore::State::On(const worker_event::CopyDone& event) {
   held = event.state;
   stage = CommitStage::kFinishing;
   EmitCas({word.generation, word.commits + 1, false, word.fenced}, committing);
+}
+
+// As for a contribution: before its own edges stand nobody gains by a commit.
+bool WorkerCore::CommitWanted() const {
+  const State& state = *state_;
+  const bool computing = state.call.valid() && !state.continuing.valid() && !state.finished;
+  return computing && std::ranges::any_of(state.rosters, [&](const auto& entry) {
+           const auto& [number, roster] = entry;
+           return roster.kind == GenerationKind::kPrepared && roster.parent == state.call.number &&
+                  (roster.Find(state.self) == nullptr || state.edges_up.contains(number));
+         });
 }
 
 void WorkerCore::State::EndCommit(bool committed) {

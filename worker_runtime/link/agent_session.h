@@ -52,6 +52,17 @@ class AgentSession final : public Session {
 
   RecoveryTimes recovery_times() const override;
 
+  Standing standing() const override { return member_->standing(); }
+  std::vector<MemberView> members() const override { return member_->members(); }
+  StatusOr<LoopEvent> Poll() override { return member_->Poll(); }
+  StatusOr<int> EventFd() override { return member_->EventFd(); }
+  Status Put(const std::string& key, std::string value, Deadline deadline) override {
+    return member_->Put(key, std::move(value), deadline);
+  }
+  StatusOr<std::string> Get(const std::string& key, Deadline deadline) override {
+    return member_->Get(key, deadline);
+  }
+
  private:
   explicit AgentSession(AgentSocket::Greeting greeting) : greeting_(std::move(greeting)) {}
 

@@ -59,6 +59,7 @@ void Member::Feed(const WorkerEvent& event) {
     retry_requests_ = true;
   }
   StampPhase();
+  RingLoop();
   changed_.notify_all();
 }
 
@@ -118,15 +119,7 @@ void Member::Carry(const Action& action) {
   } else if constexpr (std::is_same_v<Action, CommitReturns>) {
     commit_.answer = action.committed;
   } else if constexpr (std::is_same_v<Action, Open>) {
-    if (const auto wires = wires_.find(action.roster.id.number); wires != wires_.end()) {
-      wires->second.used = true;
-    }
-    if (action.restored) {
-      opened_ = action.roster;
-      Stamp(parts_.page.stamps().restored);
-    } else {
-      SetCall(action.roster);
-    }
+    OpenCall(action.roster, action.restored);
   } else if constexpr (std::is_same_v<Action, Close>) {
     if (opened_ && opened_->id == action.generation) {
       opened_.reset();
@@ -147,12 +140,26 @@ void Member::Carry(const Action& action) {
   }
 }
 
+void Member::OpenCall(const Roster& roster, bool restored) {
+  if (const auto wires = wires_.find(roster.id.number); wires != wires_.end()) {
+    wires->second.used = true;
+  }
+  if (restored) {
+    opened_ = roster;
+    Stamp(parts_.page.stamps().restored);
+  } else {
+    SetCall(roster);
+    reformed_ = true;
+  }
+}
+
 // Its connections close, so that peers need not wait for the process to exit.
 void Member::GiveUp(Status why) {
   LogError(why.message());
   fatal_ = std::move(why);
   link_work_.emplace_back(worker_action::Disconnect{parts_.page.word().generation});
   WakeRuntime();
+  RingLoop();
   changed_.notify_all();
 }
 

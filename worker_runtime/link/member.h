@@ -10,6 +10,7 @@
 #include "collectives/communicator.h"
 #include "collectives/transport/context.h"
 #include "collectives/transport/mesh.h"
+#include "proto/local/store_codec.h"
 #include "rendezvous/base/mutex.h"
 #include "worker_runtime/core/worker_core.h"
 #include "worker_runtime/link/agent_socket.h"
@@ -66,6 +67,9 @@ class Member final : public StateSource {
   void TransferEnded();
   void FetchFailed(const GenerationId& generation, WorkerIncarnation holder);
 
+  // The answer to a put or get; of one that is over: nothing.
+  void StoreAnswered(local::StoreReply reply);
+
   // Connect, RetryEdges, Disconnect, Fetch, AcceptState and RunReturns, in order.
   std::deque<WorkerAction> TakeLinkWork();
   // True once after the word has moved to another generation: askers may be answered now.
@@ -97,6 +101,12 @@ class Member final : public StateSource {
   Status Commit(uint64_t step, Deadline deadline);
   Status Finish(Deadline deadline);
   bool done();
+  Standing standing();
+  std::vector<MemberView> members();
+  StatusOr<LoopEvent> Poll();
+  StatusOr<int> EventFd();
+  Status Put(const std::string& key, std::string value, Deadline deadline);
+  StatusOr<std::string> Get(const std::string& key, Deadline deadline);
   // Runs one operation on the program's communicator, stamped as `phase`, and handles its errors.
   // kWorld: no rank completes it before all have called it, so a commit may go by it (P6).
   enum class Reach : uint8_t { kWorld, kNotWorld };
@@ -128,6 +138,7 @@ class Member final : public StateSource {
   void StampPhase() REQUIRES_LOCK(mutex_);
   template <class Action>
   void Carry(const Action& action) REQUIRES_LOCK(mutex_);
+  void OpenCall(const Roster& roster, bool restored) REQUIRES_LOCK(mutex_);
   // This worker cannot go on: every later call answers with `why`.
   void GiveUp(Status why) REQUIRES_LOCK(mutex_);
   void Send(local::Frame frame) REQUIRES_LOCK(mutex_);
@@ -166,6 +177,14 @@ class Member final : public StateSource {
   StatusOr<std::shared_ptr<Communicator>> BeginCollective(Reach reach, Phase phase);
   Status EndCollective(Reach reach, const Communicator& communicator, const Status& status);
 
+  // member_loop.cc: what Poll says, and the descriptor that says the same.
+  StatusOr<LoopEvent> LookForLoop() REQUIRES_LOCK(mutex_);
+  void RingLoop() REQUIRES_LOCK(mutex_);
+
+  // member_store.cc
+  StatusOr<std::string> AskStore(const local::Frame& frame, const std::string& what,
+                                 Deadline deadline) REQUIRES_LOCK(mutex_);
+
   // The generation that U computes in from now on.
   void SetCall(Roster roster) REQUIRES_LOCK(mutex_);
 
@@ -197,7 +216,15 @@ class Member final : public StateSource {
   Agreement contribution_ GUARDED_BY(mutex_);  // to the world collectives of the program
   Phase program_phase_ GUARDED_BY(mutex_) = Phase::kOutside;
   bool returned_ GUARDED_BY(mutex_) = false;  // RunReturns
-  Status fatal_ GUARDED_BY(mutex_);           // nothing goes on after it; OK: none
+
+  bool reformed_ GUARDED_BY(mutex_) = false;     // moved at a boundary, Poll has not said so yet
+  bool wanted_told_ GUARDED_BY(mutex_) = false;  // Poll has said that a commit is wanted
+  UniqueFd loop_fd_ GUARDED_BY(mutex_);          // once asked for
+  bool loop_rung_ GUARDED_BY(mutex_) = false;
+  uint32_t store_request_ GUARDED_BY(mutex_) = 0;  // of the newest put or get
+  std::optional<local::StoreReply> store_reply_ GUARDED_BY(mutex_);
+
+  Status fatal_ GUARDED_BY(mutex_);  // nothing goes on after it; OK: none
 };
 
 template <class Operation>

@@ -21,6 +21,7 @@ void Member::SetCall(Roster roster) {
   }
   call_ = std::move(roster);
   call_over_ = false;
+  reformed_ = false;
 }
 
 bool Member::done() {
@@ -112,6 +113,7 @@ Status Member::EnterNext(Deadline deadline) {
   RETURN_IF_ERROR(WaitForNews(deadline));
   if (opened_) {
     SetCall(*std::exchange(opened_, std::nullopt));
+    RingLoop();
     return OkStatus();
   }
   return returned_ ? OkStatus() : OutOfTime("waiting for a generation with this process");
@@ -281,6 +283,7 @@ Status Member::EndCollective(Reach reach, const Communicator& communicator, cons
   }
   if (status.code() == StatusCode::kUnavailable) {
     call_over_ = true;
+    RingLoop();
     if (const auto peer = communicator.broken_peer(); peer) {
       FeedFromProgram(worker_event::PeerBroken{communicator.generation(), *peer});
     }

@@ -217,6 +217,13 @@ void RuntimeThread::OnFrame(const local::Frame& frame) {
       }
       return;
     }
+    case local::FrameKind::kStoreAnswer: {
+      StatusOr<local::StoreReply> reply = local::StoreReplyOf(frame);
+      if (reply.ok()) {
+        parts_.member.StoreAnswered(std::move(*reply));
+      }
+      return;
+    }
     default:
       LogWarning("frame from the agent refused: kind ", static_cast<int>(*kind),
                  " is none that a worker receives");

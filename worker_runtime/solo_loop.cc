@@ -1,0 +1,76 @@
+#include <sys/eventfd.h>
+#include <cerrno>
+
+#include "rendezvous/base/log.h"
+#include "worker_runtime/solo_session.h"
+
+// The program's own loop in a world of one: nothing ever happens but its own end.
+
+namespace elastic::internal {
+
+Standing SoloSession::standing() const {
+  if (done_) {
+    return Standing::kFinished;
+  }
+  return joined_ ? Standing::kMember : Standing::kStarting;
+}
+
+std::vector<MemberView> SoloSession::members() const {
+  if (!joined_) {
+    return {};
+  }
+  return {MemberView{.rank = 0,
+                     .previous_rank = -1,
+                     .slot = 0,
+                     .host = "localhost",
+                     .data = {.address = "127.0.0.1", .port = 0},
+                     .incarnation = incarnation()}};
+}
+
+StatusOr<LoopEvent> SoloSession::Poll() {
+  return done_ ? LoopEvent::kRestore : LoopEvent::kContinue;
+}
+
+StatusOr<int> SoloSession::EventFd() {
+  if (!loop_fd_.valid()) {
+    loop_fd_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!loop_fd_.valid()) {
+      return ErrnoError(errno, "eventfd for elastic_event_fd");
+    }
+    RingLoop();
+  }
+  return loop_fd_.get();
+}
+
+void SoloSession::RingLoop() {
+  if (!loop_fd_.valid()) {
+    return;
+  }
+  eventfd_t rings = 0;
+  (void)eventfd_read(loop_fd_.get(), &rings);
+  if (!joined_ || done_) {
+    (void)eventfd_write(loop_fd_.get(), 1);
+  }
+}
+
+Status SoloSession::Put(const std::string& key, std::string value, Deadline) {
+  const auto [at, added] = store_.try_emplace(key, value);
+  if (!added && at->second != value) {
+    return InvalidArgumentError(
+        StrCat("key '", key,
+               "' holds other bytes: a value does not change once it is put, so use "
+               "another key for each value"));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::string> SoloSession::Get(const std::string& key, Deadline) {
+  const auto found = store_.find(key);
+  if (found == store_.end()) {
+    return FailedPreconditionError(
+        StrCat("key '", key, "' was not put, and this is a world of one: nobody else will put it"));
+  }
+  return found->second;
+}
+
+}  // namespace elastic::internal
