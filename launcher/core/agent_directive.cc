@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "launcher/core/agent_state.h"
+#include "rendezvous/base/planted.h"
 
 namespace elastic::internal {
 
@@ -24,7 +25,9 @@ void AgentCore::State::On(const agent_event::Registered& event) {
   next_beat = now + kAgentBeatInterval;
   if (agent.value == 0) {
     agent = event.agent;
-    Emit(agent_action::StampDeadline{acked_at + settings.orphan_limit});
+    if (!Planted(PlantedBug::kOrphanLimitIgnored)) {
+      Emit(agent_action::StampDeadline{acked_at + settings.orphan_limit});
+    }
   } else if (event.agent != agent) {
     KillAllAndEnd(Ending::kSuperseded, "the server issued incarnation " +
                                            std::to_string(event.agent.value) + " for this host");

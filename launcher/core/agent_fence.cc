@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "launcher/core/agent_state.h"
+#include "rendezvous/base/planted.h"
 
 namespace elastic::internal {
 
@@ -42,7 +43,7 @@ void AgentCore::State::SpreadMarks() {
 }
 
 bool AgentCore::State::Closed(GenerationNumber generation) const {
-  if (generation <= closed_wanted) {
+  if (generation <= closed_wanted && !Planted(PlantedBug::kMarkWithoutClosed)) {
     return true;
   }
   const auto first = marks.lower_bound(Mark{generation, {}});
@@ -76,6 +77,9 @@ bool AgentCore::State::Answered(const AgentWorker& worker) const {
     return false;
   }
   const CommitWord& word = worker.word();
+  if (Planted(PlantedBug::kMarkWithoutClosed) && !Closed(word.generation)) {
+    return true;
+  }
   if (word.generation.value == 0) {
     return !worker.ready || word.commits >= closed_wanted.value;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "launcher/core/agent_state.h"
+#include "rendezvous/base/planted.h"
 
 namespace elastic::internal {
 
@@ -11,7 +12,9 @@ void AgentCore::State::Acknowledge(uint64_t report) {
   const auto found = sent.find(report);
   if (found != sent.end() && found->second > acked_at) {
     acked_at = found->second;
-    Emit(agent_action::StampDeadline{acked_at + settings.orphan_limit});
+    if (!Planted(PlantedBug::kOrphanLimitIgnored)) {
+      Emit(agent_action::StampDeadline{acked_at + settings.orphan_limit});
+    }
   }
   sent.erase(sent.begin(), sent.upper_bound(report));
   acked_report = std::max(acked_report, report);
@@ -19,7 +22,8 @@ void AgentCore::State::Acknowledge(uint64_t report) {
 }
 
 void AgentCore::State::CheckDeadlines() {
-  if (ending == Ending::kNo && now >= acked_at + settings.orphan_limit) {
+  if (ending == Ending::kNo && now >= acked_at + settings.orphan_limit &&
+      !Planted(PlantedBug::kOrphanLimitIgnored)) {
     KillAllAndEnd(Ending::kOrphaned, "no server of this job answered for " +
                                          FormatDuration(settings.orphan_limit) + " (orphan limit)");
   }
@@ -130,7 +134,7 @@ std::optional<Instant> AgentCore::NextDeadline() const {
   }
   std::optional<Instant> next;
   const auto consider = [&next](Instant at) { next = next.has_value() ? std::min(*next, at) : at; };
-  if (state.ending == Ending::kNo) {
+  if (state.ending == Ending::kNo && !Planted(PlantedBug::kOrphanLimitIgnored)) {
     consider(state.acked_at + state.settings.orphan_limit);
   }
   if (state.connected && state.next_beat.has_value() && !state.report_asked) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "rendezvous/base/planted.h"
 #include "rendezvous/core/membership_state.h"
 
 namespace elastic::internal {
@@ -12,6 +13,9 @@ void Membership::State::RecordIfFinished() {
   }
   const Held* first = nullptr;
   for (const Worker* worker : members) {
+    if (Planted(PlantedBug::kFinishRecordedEarly) && first != nullptr) {
+      break;
+    }
     if (!worker->in_generation(installed->id) || !worker->report.finished) {
       return;
     }

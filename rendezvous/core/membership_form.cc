@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "rendezvous/base/check.h"
+#include "rendezvous/base/planted.h"
 #include "rendezvous/core/membership_state.h"
 #include "rendezvous/core/ranks.h"
 
@@ -90,6 +91,9 @@ bool Membership::State::ExamineMembers(Plan& plan) const {
       }
       continue;
     }
+    if (!worker->final_word() && Planted(PlantedBug::kOnlyKeptAnswer)) {
+      continue;
+    }
     if (!worker->final_word()) {
       wait_for(word.committing ? WaitReason::kCommitting : WaitReason::kFenceAnswers, *worker);
       continue;
@@ -128,6 +132,10 @@ bool Membership::State::FenceAnswered(Plan& plan) const {
   }
   for (const int index : asked) {
     const Host& host = hosts[static_cast<size_t>(index)];
+    if (Planted(PlantedBug::kOnlyKeptAnswer) &&
+        std::ranges::none_of(plan.keep, [&](const Worker* kept) { return kept->host == index; })) {
+      continue;
+    }
     if (host.counted && host.last.closed < closed) {
       plan.wait.who.push_back(host.spec.name);
     }
@@ -214,6 +222,9 @@ bool Membership::State::StateLost() const {
 // P10 (V1): a prepared successor that was ever sent may have been entered unseen. One member of it
 // that is dead or shut out is enough, since it can then commit nothing.
 bool Membership::State::PreparedAccounted(Plan& plan) const {
+  if (Planted(PlantedBug::kEnteredUnseen)) {
+    return true;
+  }
   for (const Roster& next : prepared) {
     bool stopped = false, all_lost = true;
     for (const RosterEntry& entry : next.entries) {
@@ -286,7 +297,7 @@ void Membership::State::ChooseState(Plan& plan) const {
   plan.resume = ChooseResume(lineage, number, offers);
   TakeReturnedHolders(plan);
   if (!plan.resume.valid()) {
-    if (!nobody_committed && !anew_since) {
+    if (!nobody_committed && !anew_since && !Planted(PlantedBug::kRestartFromZero)) {
       plan.wait = {.reason = WaitReason::kResumeVersion, .want = 1, .until = PatienceEnds()};
     }
     return;

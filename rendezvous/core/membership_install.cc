@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "rendezvous/base/check.h"
+#include "rendezvous/base/planted.h"
 #include "rendezvous/core/membership_state.h"
 #include "rendezvous/core/ranks.h"
 
@@ -13,9 +14,11 @@ constexpr size_t kHoldersWanted = 2;
 
 bool Membership::State::Waiting(const Worker& worker) const {
   const WorkerReport& report = worker.report;
-  return Reachable(worker) && report.life == WorkerLife::kWaiting &&
-         report.word.generation.value == 0 && report.data.valid() && !Marked(report.incarnation) &&
-         !removed.contains(report.incarnation);
+  const bool ready =
+      (report.life == WorkerLife::kWaiting && report.data.valid()) ||
+      (report.life == WorkerLife::kStarting && Planted(PlantedBug::kInstalledBeforeReady));
+  return Reachable(worker) && ready && report.word.generation.value == 0 &&
+         !Marked(report.incarnation) && !removed.contains(report.incarnation);
 }
 
 std::vector<const Worker*> Membership::State::Newcomers() const {
@@ -141,7 +144,8 @@ void Membership::State::InstallSuccessor(const Plan& plan) {
   std::vector<Candidate> candidates;
   size_t live_holders = 0;
   const auto add = [&](const Worker& worker, int32_t previous_rank) {
-    const bool holds = plan.resume.valid() && Holds(worker, plan.resume.version);
+    const bool inside = Planted(PlantedBug::kUnsyncedHolder) && worker.in_generation(installed->id);
+    const bool holds = plan.resume.valid() && (Holds(worker, plan.resume.version) || inside);
     live_holders += holds ? 1 : 0;
     candidates.push_back(CandidateOf(worker, previous_rank));
     candidates.back().holds_resume = holds;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "rendezvous/base/check.h"
+#include "rendezvous/base/planted.h"
 
 namespace elastic::internal {
 
@@ -62,7 +63,8 @@ void Lineage::KeepNewest(size_t count) {
 Held ChooseResume(const Lineage& lineage, GenerationNumber tip, std::span<const Held> offers) {
   Held best;
   for (const Held& offer : offers) {
-    if (offer.version > best.version && lineage.OnLine(offer.version, tip)) {
+    const bool older = Planted(PlantedBug::kOlderVersionWins) && offer.version < best.version;
+    if ((offer.version > best.version || older) && lineage.OnLine(offer.version, tip)) {
       best = offer;
     }
   }

@@ -13,8 +13,18 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr uint64_t kEventsMax = 3'000'000;
+constexpr uint64_t kStepsMax = 3'000'000;
 constexpr size_t kViolationsMax = 5;
+// How many faults of a run wait for a stage to hit.
+constexpr uint64_t kTargets = 6;
+// Most of these miss: by the time they tell, the stage is over.
+constexpr Target kSeldomMet[] = {
+    {Fault::kWorkerStop, Stage::kServerAway},   {Fault::kEdgeReset, Stage::kPrepared},
+    {Fault::kEdgeReset, Stage::kEnteredInPart}, {Fault::kGuardianStop, Stage::kPrepared},
+    {Fault::kGuardianStop, Stage::kMarked},     {Fault::kGuardianStop, Stage::kEnteredInPart}};
+// After the faults the job goes on or ends within these; the elastic time-out is one of the waits.
+constexpr Duration kStandstillMax = seconds(30);
+constexpr int kElasticTimeoutsMax = 3;
 
 }  // namespace
 
@@ -38,12 +48,26 @@ Sim::Sim(Options options) : options_(options), rng_(options.seed) {
   spec_.orphan_limit = seconds(6);
   spec_.no_progress_limit = 1000;  // the faults are ours, not the program's
   grace_ = seconds(2);
-  steps_ = 5 + rng_.Below(50);
+  steps_ = 60 + rng_.Below(60);
   journal_in_memory_ = rng_.Chance(1, 2);
   drop_percent_ = rng_.Chance(1, 2) ? static_cast<int>(rng_.Below(20)) : 0;
   duplicate_percent_ = rng_.Chance(1, 2) ? static_cast<int>(rng_.Below(20)) : 0;
   faults_left_ = options.faults >= 0 ? options.faults : static_cast<int>(rng_.Below(7));
   fault_odds_ = 30 + rng_.Below(600);
+  drains_ = options.faults != 0 && rng_.Chance(1, 3);
+  if (drains_) {
+    spec_.min_np = 1;  // or it could not go on with those that are drained (V1)
+  }
+  if (options.faults != 0) {
+    targets_.push_back(kSeldomMet[options.seed % std::size(kSeldomMet)]);
+  }
+  for (uint64_t i = 0; options.faults != 0 && i < kTargets; ++i) {
+    const uint64_t pair = (options.seed * kTargets + i) % (kFaults * kStages);
+    const Target target{static_cast<Fault>(pair / kStages), static_cast<Stage>(pair % kStages)};
+    if (NeverMeets(target.fault, target.stage) == nullptr) {
+      targets_.push_back(target);
+    }
+  }
   for (const HostSpec& host : spec_.hosts) {
     hosts_.emplace_back();
     hosts_.back().name = host.name;
@@ -87,8 +111,8 @@ bool Sim::RunUntil(Instant end) {
     const std::function<void()> action = std::move(first->second);
     queue_.erase(first);
     action();
-    if (++result_.events > kEventsMax) {
-      Violate("G18 the run does not come to rest: " + std::to_string(kEventsMax) + " events");
+    if (++steps_taken_ > kStepsMax) {
+      Violate("G18 the run does not come to rest: " + std::to_string(kStepsMax) + " steps");
     }
     for (const std::string& text : ghost_.violations()) {
       Violate(text);
@@ -114,11 +138,15 @@ Result Sim::Run() {
     const int host = static_cast<int>(i);
     At(Between(0, 200'000), [this, host] { StartAgent(host); });
   }
-  const Duration fault_phase = Between(500'000, 20'000'000);
-  RunUntil(now_ + fault_phase);
+  // Safety: whatever happens, nothing wrong does.
+  const Duration fault_phase = Between(2'000'000, 30'000'000);
+  const bool goes_on = RunUntil(now_ + fault_phase);
+  // Liveness: without further faults the job goes on, or says for what it waits, and it ends.
   Heal();
-  // Long enough for every wait that the protocol names, the elastic time-out included.
-  RunUntil(now_ + 3 * spec_.elastic_timeout);
+  const Instant end = now_ + kElasticTimeoutsMax * spec_.elastic_timeout;
+  while (goes_on && now_ < end && RunUntil(std::min(end, now_ + seconds(1)))) {
+    CheckGoesOn();
+  }
   CheckEnd();
   return std::move(result_);
 }
@@ -129,30 +157,46 @@ void Sim::Heal() {
   healing_ = true;
   faults_left_ = 0;
   drop_percent_ = duplicate_percent_ = 0;
+  committed_at_ = now_;
   for (Host& host : hosts_) {
-    host.cut_up = host.cut_down = false;
-  }
-  for (size_t i = 0; i < hosts_.size(); ++i) {
-    Host& host = hosts_[i];
-    if (host.paused) {
-      host.paused = false;
-      for (auto& action : std::exchange(host.backlog, {})) {
-        action();
-      }
-    }
+    host.cut_up = host.cut_down = host.guardian_stopped = {};
+    host.cut_to.clear();
+    host.suspended = host.slow_next = false;
   }
   for (auto& [id, process] : processes_) {
-    if (process.paused) {
-      process.paused = false;
-      DrainBacklog(process);
+    const Host& host = hosts_[static_cast<size_t>(process.host)];
+    const bool over = host.life == process.life && host.kill_at && *host.kill_at <= now_;
+    if (process.alive && std::exchange(process.paused, false)) {
+      if (over && process.paused_by.fault == Fault::kClockJump) {
+        Die(process, {true, 9});
+      } else {
+        DrainBacklog(process);
+      }
     }
-    process.no_dial_until = process.no_answer_until = {};
+    process.no_dial = process.no_answer = {};
   }
-  if (server_.paused) {
-    server_.paused = false;
-    for (auto& action : std::exchange(server_.backlog, {})) {
-      action();
-    }
+  for (size_t i = 0; i < hosts_.size(); ++i) {
+    WakeAgent(static_cast<int>(i));
+  }
+  WakeServer();
+}
+
+// Training gets on, or the status names what it waits for.
+void Sim::CheckGoesOn() {
+  if (!server_.core || job_ended_) {
+    return;
+  }
+  const JobView view = server_.core->View(now_);
+  const bool stands = view.state == JobState::kStarting || view.state == JobState::kEntering ||
+                      view.state == JobState::kReforming;
+  if (stands && view.wait.reason == WaitReason::kNone) {
+    Violate("G18 the job stands still and names no reason");
+  }
+  if (view.state != JobState::kRunning) {
+    committed_at_ = now_;
+  } else if (now_ > committed_at_ + kStandstillMax) {
+    Violate(StrCat("G18 all have entered generation ", ToString(view.generation.number),
+                   ", and nothing was committed for ", FormatDuration(kStandstillMax)));
   }
 }
 
@@ -184,6 +228,25 @@ void Sim::CheckEnd() {
   Violate(StrCat("G19 the job ended with exit code ", result_.exit_code, ": ", result_.outcome));
 }
 
-Result RunOnce(const Options& options) { return Sim(options).Run(); }
+Result RunOnce(const Options& options) {
+  Result all = Sim(options).Run();
+  Options next = options;
+  while (all.events < kEventsMin && all.violations.empty()) {
+    next.seed = HashMix(next.seed, options.seed);
+    Result one = Sim(next).Run();
+    one.trace = HashMix(all.trace, one.trace);
+    one.events += all.events;
+    for (const auto& [what, count] : all.counts) {
+      one.counts[what] += count;
+    }
+    for (size_t fault = 0; fault < kFaults; ++fault) {
+      for (size_t stage = 0; stage < kStages; ++stage) {
+        one.coverage[fault][stage] += all.coverage[fault][stage];
+      }
+    }
+    all = std::move(one);
+  }
+  return all;
+}
 
 }  // namespace elastic::internal::sim

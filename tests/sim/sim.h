@@ -3,18 +3,16 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "launcher/core/agent_core.h"
 #include "rendezvous/base/rng.h"
-#include "rendezvous/core/membership.h"
+#include "tests/sim/faults.h"
 #include "tests/sim/ghost.h"
-#include "worker_runtime/core/worker_core.h"
+#include "tests/sim/parties.h"
 
 namespace elastic::internal::sim {
 
@@ -30,126 +28,8 @@ struct Result {
   int exit_code = -1;
   std::string outcome;                // why it ended, or what it waits for
   std::map<std::string, int> counts;  // what the run covered
-  uint64_t events = 0;
-};
-
-enum class Fault : uint8_t {
-  kWorkerCrash,
-  kWorkerStop,
-  kAgentCrash,
-  kAgentPause,
-  kHostLost,
-  kCutUp,
-  kCutDown,
-  kCutBoth,
-  kServerRestart,
-  kServerPause,
-  kEdgeReset,
-  kDialFails,  // for want of descriptors, for a while
-  kNoAnswer,   // to those who dial, for a while
-  kWorkerLeave,
-  kCount,
-};
-
-// The control page of a worker; it outlives the process.
-struct Page {
-  CommitWord word;
-  std::map<GenerationNumber, GenerationId> identity;
-  Held held;
-  uint64_t beats = 0;
-};
-
-// The program's thread of a worker.
-enum class Program : uint8_t {
-  kStarting,
-  kInRun,
-  kSyncing,
-  kComputing,
-  kReducing,  // in a world collective of its own
-  kCommitting,
-  kReturned
-};
-
-struct Request {  // for state, kept by a holder
-  WorkerIncarnation asker;
-  uint64_t token = 0;
-  GenerationId generation;
-};
-
-// A process's way to the edges of one generation.
-struct Links {
-  std::set<WorkerIncarnation> dialled;  // the hello is there, or the edge stands
-  std::set<WorkerIncarnation> broke;    // before it was used
-  bool failed = false;                  // told, and not tried again since
-  bool failed_once = false;
-  uint64_t retry = 0;  // token of the newest
-};
-
-struct Process {
-  WorkerIncarnation id;    // what it was spawned as; edges and requests name it so
-  WorkerIncarnation name;  // what it knows to be
-  int host = 0;
-  int32_t slot = 0;
-  int life = 0;  // of its agent
-  bool alive = true, paused = false, page_kept = true, told_dead = false;
-  bool busy = false;  // between a compare-exchange and the look after it, the lock held
-  Page page;
-  std::unique_ptr<WorkerCore> core;
-  std::deque<std::function<void(Process&)>> backlog;
-  Instant to_agent{}, to_worker{};  // both directions of its socket keep their order
-
-  Program program = Program::kStarting;
-  GenerationId call;
-  bool call_over = false;
-  Roster call_roster;
-  uint64_t step = 0;  // newest step that the program's call has committed
-  std::optional<worker_action::Open> offered;
-  std::set<GenerationNumber> synced;
-
-  std::set<GenerationNumber> connected, told_up;
-  std::map<GenerationNumber, std::map<WorkerIncarnation, uint64_t>> edges;  // token of the link
-  std::map<GenerationNumber, Links> links;
-  Instant no_dial_until{}, no_answer_until{};
-  // What each rank contributed to each world collective of a generation.
-  std::map<GenerationNumber, std::map<uint32_t, std::map<WorkerIncarnation, Agreement>>> heard;
-  std::map<GenerationNumber, uint32_t> begun;
-  std::set<GenerationNumber> used;  // its edges: what breaks from then on is a loss
-  GenerationId awaiting;
-  Agreement contribution;
-
-  uint64_t fetch_token = 0;
-  GenerationId fetch_generation;
-  RosterEntry fetch_holder;
-  Held fetch_offer;
-  bool accepted = false;
-  std::vector<Request> requests;
-};
-
-struct Host {
-  std::string name;
-  int32_t slots = 1;
-  int life = 0;
-  std::unique_ptr<AgentCore> agent;  // null: none runs
-  bool paused = false, lost = false;
-  std::deque<std::function<void()>> backlog;
-  std::optional<ConnectionId> connection;
-  AgentIncarnation incarnation;
-  ServerIncarnation server_seen;
-  bool registered = false;
-  bool cut_up = false, cut_down = false;
-  std::optional<Instant> kill_at, wake_at;
-  GenerationNumber claimed_closed;  // in a report of this life
-  std::set<WorkerIncarnation> claimed_dead;
-};
-
-struct Server {
-  std::unique_ptr<Membership> core;  // null: down
-  int life = 0;
-  bool paused = false;
-  std::deque<std::function<void()>> backlog;
-  std::map<ConnectionId, std::pair<int, int>> connections;  // host index, agent life
-  std::optional<Instant> wake_at;
-  std::map<int, ConnectionId> newest;  // admitted connection of a host
+  uint64_t events = 0;                // delivered to a core
+  Coverage coverage{};
 };
 
 // One run: a server, agents and workers of several hosts with the real cores, a network and
@@ -172,17 +52,19 @@ class Sim {
   void Violate(const std::string& text);
   bool RunUntil(Instant end);
   void Heal();
+  void CheckGoesOn();
   void CheckEnd();
   bool Quiet() const;
 
   // sim_server.cc
   void StartServer();
   void StopServer();
-  void ToServer(Duration delay, std::function<void()> action);
+  void ToServer(Duration delay, std::function<void()> action, bool message = true);
   void ServerStep(const Event& event);
   void Carry(const Action& action);
   void CheckPersisted(const JournalRecord& record);
   void ForgetUnheard(const JournalRecord& record);
+  void CheckReady(const Roster& roster);
   void CheckInstalled(const Roster& roster);
   void CheckFinished(const FinishRecord& record);
   bool StateReachable() const;
@@ -202,6 +84,7 @@ class Sim {
   void ReadPages(int host);
   void ScheduleAgentWake(int host);
   void StampDeadline(int host, Instant kill_at);
+  Duration GuardianLag(int host);
   PageReading Read(const Process& process) const;
   void Bell(Process& process);
 
@@ -242,6 +125,7 @@ class Sim {
   void Connect(Process& process, const Roster& roster);
   void DialEdges(Process& process, const Roster& roster);
   void LinkEdge(Process& caller, Process& called, const GenerationId& generation);
+  bool Apart(const Process& a, const Process& b);
   void TellUp(Process& process, const Roster& roster);
   void BreakEdge(Process& process, WorkerIncarnation peer, GenerationNumber number, uint64_t link);
   void FailEdge(Process& process, const GenerationId& generation,
@@ -260,19 +144,47 @@ class Sim {
   void Answer(Process& holder, const Request& request);
   void AnswerRequests(Process& holder);
   void FailFetch(WorkerIncarnation asker, uint64_t token, Duration delay);
-  void OfferTo(const Request& request, const Held& held);
+  void OfferTo(const Request& request, const Held& held, Duration network);
   void Transfer(Process& process);
   void TakeState(Process& process, const Held& state);
 
-  // sim_faults.cc
+  // sim_aim.cc
   void MaybeFault();
-  void Inject(Fault fault);
-  void StopWorker(Process& process);
-  void ResetEdges(Process& process);
-  void PauseAgent(int host, Duration length);
-  void CutLink(Fault fault, int host, Duration length);
-  Process* PickProcess();
-  std::optional<int> PickHost();
+  bool MaybeTargeted();
+  bool LeadUp(const Target& target);
+  void HideEntry(const GenerationId& generation);
+  bool BeginDrain();
+  Process* PickProcess(bool awaited);
+  std::optional<int> PickHost(bool awaited);
+
+  // sim_faults.cc
+  struct Victim {
+    Process* process = nullptr;
+    std::optional<int> host;
+  };
+  bool Inject(Fault fault, const Victim& victim);
+  void InjectAtWorker(Injected by, Process& process, Duration length);
+  void InjectAtHost(Injected by, int host, Duration length);
+  void InjectAtServer(Injected by, Duration length);
+  void StopWorker(Process& process, Injected by);
+  void ResetEdges(Process& process, Injected by);
+  void PauseAgent(int host, Duration length, Injected by);
+  void WakeAgent(int host);
+  void Suspend(int host, Duration length, Injected by);
+  void StopGuardian(int host, Duration length, Injected by);
+  void Cut(int host, Duration length, Injected by);
+  void WakeServer();
+  void RestartServer(Duration after);
+
+  // sim_coverage.cc
+  void NoteAwaited(const JobView& view);
+  Stage StageNow(bool ignore_pause = false) const;
+  bool Awaits(const Process& process) const;
+  bool Awaits(int host) const;
+  void Hit(Injected by, bool awaited);
+  bool Broken(const Until& until) const { return now_ < until.end; }
+  bool Broken(const Until& until, int host);
+  Duration Network(int from, int to, Duration delay, bool awaited);
 
   const Options options_;
   Rng rng_;
@@ -280,7 +192,7 @@ class Sim {
   Result result_;
   Ghost ghost_;
   std::map<std::pair<Instant, uint64_t>, std::function<void()>> queue_;
-  uint64_t sequence_ = 0;
+  uint64_t sequence_ = 0, steps_taken_ = 0;
 
   JobSpec spec_;
   uint64_t steps_ = 0;  // that the program trains
@@ -290,6 +202,12 @@ class Sim {
   uint64_t fault_odds_ = 100;
   bool healing_ = false;
   bool only_workers_lost_ = true;
+  std::vector<Target> targets_;
+  bool drains_ = false;  // members will be drained once
+  uint64_t injected_ = 0;
+  std::set<std::pair<uint64_t, Stage>> counted_;
+  Awaited awaited_;
+  Instant committed_at_{};
 
   ServerIncarnation incarnations_;
   std::optional<JournalRecord> journal_;
@@ -308,6 +226,8 @@ class Sim {
   GenerationId newest_installed_;
 };
 
+// Runs jobs with seeds made of this one until this many events were delivered in all.
+inline constexpr uint64_t kEventsMin = 2000;
 Result RunOnce(const Options& options);
 
 }  // namespace elastic::internal::sim

@@ -7,7 +7,7 @@ namespace elastic::internal::sim {
 
 void Sim::StartAgent(int index) {
   Host& host = hosts_[static_cast<size_t>(index)];
-  if (job_ended_ || host.agent || host.lost) {
+  if (job_ended_ || host.agent) {
     return;
   }
   ++host.life;
@@ -18,7 +18,10 @@ void Sim::StartAgent(int index) {
   settings.orphan_limit = spec_.orphan_limit;
   settings.grace_period = grace_;
   host.agent = std::make_unique<AgentCore>(settings, now_);
-  host.paused = false;
+  host.paused = host.suspended = false;
+  host.guardian_stopped = {};
+  host.acknowledged = now_;
+  host.reports.clear();
   host.backlog.clear();
   host.connection.reset();
   host.registered = false;
@@ -41,7 +44,7 @@ void Sim::EndAgentProcess(int index, bool silent) {
   Trace("agent of ", host.name, " is gone", silent ? " silently" : "");
   host.agent.reset();
   const int life = host.life;
-  if (host.connection && !silent && !host.cut_up) {
+  if (host.connection && !silent && !Broken(host.cut_up)) {
     ToServer(Between(50, 3000), [this, id = *host.connection] {
       server_.connections.erase(id);
       ServerStep(AgentDisconnected{id});
@@ -67,10 +70,7 @@ void Sim::EndAgentProcess(int index, bool silent) {
       victim.page_kept = false;
     });
   }
-  At(last + Between(50'000, 1'500'000), [this, index] {
-    hosts_[static_cast<size_t>(index)].lost = false;
-    StartAgent(index);
-  });
+  At(last + Between(50'000, 1'500'000), [this, index] { StartAgent(index); });
 }
 
 void Sim::Dial(int index, int life) {
@@ -84,7 +84,9 @@ void Sim::Dial(int index, int life) {
       return;
     }
     const auto again = [this, index, life] { Dial(index, life); };
-    if (!server_.core || from.cut_up || from.cut_down || server_.paused) {
+    if (!server_.core || Broken(from.cut_up, index) || Broken(from.cut_down, index) ||
+        server_.paused) {
+      Hit(server_.core ? Injected{} : server_.stopped_by, true);
       At(Between(50'000, 200'000), again);
       return;
     }
@@ -114,6 +116,7 @@ void Sim::ToAgent(int index, int life, Duration delay, std::function<void()> act
       return;
     }
     if (host.paused) {
+      Hit(host.paused_by, Awaits(index));
       host.backlog.push_back([this, index, life, action] {
         const Host& later = hosts_[static_cast<size_t>(index)];
         if (later.agent && later.life == life) {
@@ -146,6 +149,7 @@ void Sim::AgentStep(int index, const AgentEvent& event) {
   }
   const int life = host.life;
   Trace("agent ", host.name, " event ", event.index());
+  ++result_.events;
   std::deque<AgentAction> queue;
   for (AgentAction& action : host.agent->Step(now_, event)) {
     queue.push_back(std::move(action));
@@ -207,6 +211,7 @@ void Sim::SendReport(int index) {
   if (!host.connection || !host.registered) {
     return;
   }
+  host.reports.emplace(report.sequence, now_);
   Trace("  report ", report.sequence, " of ", host.name, ": closed ", report.closed.value,
         ", acks ", report.acked_directive);
   int copies = rng_.Chance(static_cast<uint64_t>(drop_percent_), 100) ? 0 : 1;
@@ -215,11 +220,29 @@ void Sim::SendReport(int index) {
     const bool slow = duplicate_percent_ > 0 && rng_.Chance(1, 20);
     const Duration delay = slow ? Between(1000, 400'000) : Between(50, 3000);
     ToServer(delay, [this, index, id = *host.connection, report] {
-      if (!hosts_[static_cast<size_t>(index)].cut_up && server_.connections.contains(id)) {
-        ServerStep(AgentReported{id, report});
+      const bool lost = Broken(hosts_[static_cast<size_t>(index)].cut_up, index);
+      if (lost || !server_.connections.contains(id)) {
+        return;
       }
+      server_.answered[index] = report.closed;
+      AgentReport seen = report;
+      if (server_.drain && seen.prepared == server_.drain->id) {
+        seen.prepared = {};  // the core did not issue that one
+      }
+      ServerStep(AgentReported{id, seen});
+      server_.heard.insert(index);
+      server_.settled = server_.settled || server_.heard.size() == hosts_.size();
     });
   }
+}
+
+// What a stopped guardian is told waits until it goes on.
+Duration Sim::GuardianLag(int index) {
+  const Host& host = hosts_[static_cast<size_t>(index)];
+  if (!Broken(host.guardian_stopped, index)) {
+    return Duration{0};
+  }
+  return host.guardian_stopped.end - now_;
 }
 
 // The guardian kills at the stamped time, whatever became of its agent; the allowance is its own.
@@ -229,7 +252,7 @@ void Sim::StampDeadline(int index, Instant kill_at) {
   const Duration delay = kill_at - now_ + Between(0, 900'000);
   At(std::max(delay, Duration{0}), [this, index, life = host.life] {
     const Host& at = hosts_[static_cast<size_t>(index)];
-    if (at.life != life || !at.kill_at || *at.kill_at > now_) {
+    if (at.life != life || !at.kill_at || *at.kill_at > now_ || at.suspended) {
       return;
     }
     for (auto& [id, process] : processes_) {
@@ -300,7 +323,7 @@ void Sim::Carry(int index, const AgentAction& action, std::deque<AgentAction>& q
   } else if (const auto* kill = std::get_if<agent_action::Kill>(&action)) {
     Trace("  kill ", ToString(kill->process), " with ", kill->signal);
     const Duration delay = kill->signal == 9 ? Between(0, 2000) : Between(0, 30'000);
-    At(delay, [this, id = kill->process, signal = kill->signal] {
+    At(delay + GuardianLag(index), [this, id = kill->process, signal = kill->signal] {
       Process* victim = Find(id);
       if (victim != nullptr && victim->alive && (signal == 9 || !victim->paused)) {
         Die(*victim, {true, signal});

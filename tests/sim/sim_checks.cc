@@ -24,6 +24,17 @@ void Sim::ForgetUnheard(const JournalRecord& record) {
   }
 }
 
+// A newcomer is put into a generation only once it has started up.
+void Sim::CheckReady(const Roster& roster) {
+  for (const RosterEntry& entry : roster.entries) {
+    const Process* process = entry.role == Role::kWorker ? Find(entry.incarnation) : nullptr;
+    if (process != nullptr && !process->ready_told) {
+      Violate(StrCat("G20 worker ", ToString(entry.incarnation), " is put into generation ",
+                     roster.id.number.value, " before it is ready"));
+    }
+  }
+}
+
 void Sim::CheckPersisted(const JournalRecord& record) {
   if (journal_in_memory_) {
     ForgetUnheard(record);
@@ -31,6 +42,7 @@ void Sim::CheckPersisted(const JournalRecord& record) {
   for (const Roster& next : record.prepared) {
     if (ghost_.Find(next.id.number) == nullptr) {
       Count("prepared");
+      CheckReady(next);
     }
     ghost_.Formed(next);
   }
@@ -53,12 +65,19 @@ void Sim::CheckInstalled(const Roster& roster) {
   Count(!roster.parent.value    ? "first generation"
         : roster.resume.valid() ? "successor"
                                 : "successor without state");
+  CheckReady(roster);
+  const JobView view = server_.core->View(now_);
   for (const RosterEntry& entry : roster.entries) {
     if (entry.role == Role::kCopy) {
       Count("copy in a roster");
     }
     if (!entry.holds_resume) {
       continue;
+    }
+    const auto at = std::ranges::find(view.hosts, entry.host, &HostView::name);
+    if (at == view.hosts.end() || at->agent != entry.incarnation.agent) {
+      Violate(StrCat("G9 worker ", ToString(entry.incarnation), " is named as holder of ",
+                     ToString(roster.resume.version), ", but its agent's life is over"));
     }
     const Process* holder = Find(entry.incarnation);
     if (holder == nullptr || !holder->page_kept || !(holder->page.held == roster.resume)) {
@@ -80,7 +99,6 @@ void Sim::CheckInstalled(const Roster& roster) {
   }
   const Roster* grandparent =
       parent->kind == GenerationKind::kPrepared ? ghost_.Find(parent->parent) : nullptr;
-  const JobView view = server_.core->View(now_);
   for (const auto& [id, process] : processes_) {
     const auto host = static_cast<size_t>(process.host);
     const bool member = EntryOf(*parent, id) != nullptr ||

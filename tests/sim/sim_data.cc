@@ -36,7 +36,9 @@ void Sim::BeginCollective(Process& process, const GenerationId& generation) {
   process.awaiting = generation;
   process.heard[number][round][process.id] = own;
   for (const auto& [peer, link] : process.edges[number]) {
-    ToProcess(peer, Between(20, 3000), [this, number, round, from = process.id, own](Process& at) {
+    const Duration delay =
+        Network(process.host, Find(peer)->host, Between(20, 3000), Awaits(process));
+    ToProcess(peer, delay, [this, number, round, from = process.id, own](Process& at) {
       if (at.connected.contains(number) && at.edges[number].contains(from)) {
         at.heard[number][round][from] = own;
         CheckAgreement(at);
@@ -60,7 +62,11 @@ void Sim::CheckAgreement(Process& process) {
   for (const auto& [from, value] : values) {
     agreement = Merge(agreement, value);
   }
+  Count(agreement.smallest_prepared != agreement.largest_prepared ? "agreement differs"
+        : agreement.smallest_prepared != 0                        ? "agreement names a successor"
+                                                                  : "agreement");
   process.awaiting = {};
+  process.differed = agreement.smallest_prepared != agreement.largest_prepared;
   ToProcess(process.id, Between(1, 200), [this, id, agreement](Process& at) {
     Feed(at, worker_event::Agreed{id, agreement});
     if (at.program == Program::kReducing && at.call == id && !at.call_over) {
@@ -87,7 +93,8 @@ void Sim::Fetch(Process& process, const worker_action::Fetch& fetch) {
     FailFetch(process.id, request.token, Between(50, 3000));
     return;
   }
-  ToProcess(holder->id, Between(50, 3000), [this, request](Process& at) { Answer(at, request); });
+  const Duration delay = Network(process.host, holder->host, Between(50, 3000), Awaits(process));
+  ToProcess(holder->id, delay, [this, request](Process& at) { Answer(at, request); });
 }
 
 // An agent serves what a dead worker held.
@@ -98,7 +105,7 @@ void Sim::AskCopy(const RosterEntry& entry, const Request& request, const Roster
                      hosts_[static_cast<size_t>(dead->host)].life == dead->life;
   if (there && dead->page.held == roster.resume) {
     Count("copy served");
-    OfferTo(request, dead->page.held);
+    OfferTo(request, dead->page.held, Duration{0});
   } else {
     FailFetch(request.asker, request.token, Duration{0});
   }
@@ -119,7 +126,9 @@ void Sim::Answer(Process& holder, const Request& request) {
   const bool has =
       holder.page.held.valid() && (!roster->resume.valid() || holder.page.held == roster->resume);
   if (inside && has) {
-    OfferTo(request, holder.page.held);
+    const Process& asker = *Find(request.asker);
+    OfferTo(request, holder.page.held,
+            Network(holder.host, asker.host, Duration{0}, Awaits(asker)));
   } else {
     holder.requests.push_back(request);
   }
@@ -143,8 +152,8 @@ void Sim::FailFetch(WorkerIncarnation asker, uint64_t token, Duration delay) {
   });
 }
 
-void Sim::OfferTo(const Request& request, const Held& held) {
-  ToProcess(request.asker, Between(50, 3000), [this, request, held](Process& at) {
+void Sim::OfferTo(const Request& request, const Held& held, Duration network) {
+  ToProcess(request.asker, network + Between(50, 3000), [this, request, held](Process& at) {
     if (at.fetch_token == request.token && at.fetch_generation.valid()) {
       at.fetch_offer = held;
       Feed(at, worker_event::StateOffered{request.generation, held});
@@ -164,7 +173,9 @@ void Sim::Transfer(Process& process) {
     }
     const Process* holder = Find(at.fetch_holder.incarnation);
     const bool copy = at.fetch_holder.role == Role::kCopy;
-    const bool there = copy ? holder->page_kept : holder->alive && !holder->paused;
+    // Its own end of the connection closes with the generation.
+    const bool open = holder->connected.contains(at.fetch_generation.number);
+    const bool there = copy ? holder->page_kept : holder->alive && !holder->paused && open;
     if (!there) {
       FailFetch(at.id, token, Duration{0});
       return;

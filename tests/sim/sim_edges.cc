@@ -29,10 +29,12 @@ void Sim::DialEdges(Process& process, const Roster& roster) {
       continue;
     }
     Process* peer = Find(entry.incarnation);
-    const bool no_descriptor = now_ < process.no_dial_until;
+    const bool no_descriptor = Broken(process.no_dial);
+    Hit(no_descriptor ? process.no_dial.by : Injected{}, Awaits(process));
+    const bool deaf = peer != nullptr && (Broken(peer->no_answer) || Apart(process, *peer));
+    Hit(deaf && Broken(peer->no_answer) ? peer->no_answer.by : Injected{}, Awaits(process));
     // One that was offered again answers to its newest name only.
-    const bool there = peer != nullptr && peer->alive && !(entry.incarnation < peer->name) &&
-                       now_ >= peer->no_answer_until;
+    const bool there = peer != nullptr && peer->alive && !(entry.incarnation < peer->name) && !deaf;
     if (no_descriptor || !there) {
       FailEdge(process, roster.id, no_descriptor ? std::nullopt : std::optional(entry.incarnation));
       continue;
@@ -42,6 +44,13 @@ void Sim::DialEdges(Process& process, const Roster& roster) {
       LinkEdge(process, *peer, roster.id);
     }
   }
+}
+
+// A connection needs both directions.
+bool Sim::Apart(const Process& a, const Process& b) {
+  const bool awaited = Awaits(a) || Awaits(b);
+  return Network(a.host, b.host, Duration{0}, awaited) > Duration{0} ||
+         Network(b.host, a.host, Duration{0}, awaited) > Duration{0};
 }
 
 void Sim::LinkEdge(Process& caller, Process& called, const GenerationId& generation) {
@@ -153,10 +162,11 @@ void Sim::EndEdges(const Process& process, GenerationNumber up_to) {
       break;
     }
     for (const auto& [peer, link] : peers) {
-      ToProcess(peer, Between(50, 2000),
-                [this, id = process.id, number = number, link = link](Process& other) {
-                  BreakEdge(other, id, number, link);
-                });
+      const Duration delay =
+          Network(process.host, Find(peer)->host, Between(50, 2000), Awaits(process));
+      ToProcess(peer, delay, [this, id = process.id, number = number, link = link](Process& other) {
+        BreakEdge(other, id, number, link);
+      });
     }
   }
   for (auto& [id, other] : processes_) {

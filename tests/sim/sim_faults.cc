@@ -1,4 +1,4 @@
-// Faults: at random steps, so that they fall where something happens, and of every party.
+// Faults of every party, and what they do to it. When and at whom: sim_aim.cc.
 #include <algorithm>
 
 #include "tests/sim/sim.h"
@@ -7,61 +7,106 @@ namespace elastic::internal::sim {
 
 namespace {
 
-constexpr const char* kFaultNames[] = {
-    "worker crash", "worker stop", "agent crash", "agent pause",    "host lost",
-    "cut up",       "cut down",    "cut both",    "server restart", "server pause",
-    "edge reset",   "dial fails",  "no answer",   "worker leave"};
-static_assert(std::size(kFaultNames) == static_cast<size_t>(Fault::kCount));
+constexpr bool OnWorker(Fault fault) { return fault <= Fault::kNoAnswer; }
 
 }  // namespace
 
-void Sim::MaybeFault() {
-  if (faults_left_ <= 0 || job_ended_ || !rng_.Chance(1, fault_odds_)) {
-    return;
+bool Sim::Inject(Fault fault, const Victim& victim) {
+  const bool restarts_slot = fault == Fault::kSlowStart;
+  if (restarts_slot     ? !victim.host
+      : OnWorker(fault) ? victim.process == nullptr
+                        : (AtServer(fault) ? !server_.core || server_.paused : !victim.host)) {
+    return false;
   }
-  // Workers die more often than anything else, as in life.
-  const uint64_t pick = rng_.Below(2 * static_cast<uint64_t>(Fault::kCount));
-  const Fault fault =
-      pick < static_cast<uint64_t>(Fault::kCount) ? static_cast<Fault>(pick) : Fault::kWorkerCrash;
-  --faults_left_;
-  Inject(fault);
-}
-
-Process* Sim::PickProcess() {
-  std::vector<Process*> alive;
-  for (auto& [id, process] : processes_) {
-    if (process.alive) {
-      alive.push_back(&process);
+  const Injected by{fault, ++injected_};
+  Trace("FAULT ", NameOf(fault));
+  Count(StrCat("fault ", NameOf(fault)));
+  only_workers_lost_ = only_workers_lost_ && OnWorker(fault);
+  // Short; longer than a heartbeat time-out, but not than the orphan limit; any.
+  const uint64_t kind = rng_.Below(3);
+  const Duration length = kind == 0   ? Between(10'000, 2'500'000)
+                          : kind == 1 ? Between(2'100'000, 5'500'000)
+                                      : Between(10'000, 12'000'000);
+  if (restarts_slot) {
+    Host& host = hosts_[static_cast<size_t>(*victim.host)];
+    host.slow_next = true;
+    host.slow_by = by;
+    // The next process is one in the place of this.
+    for (auto& [id, process] : processes_) {
+      if (process.host == *victim.host && process.life == host.life && process.alive) {
+        Die(process, {true, 9});
+        break;
+      }
     }
+  } else if (OnWorker(fault)) {
+    InjectAtWorker(by, *victim.process, length);
+  } else if (AtServer(fault)) {
+    InjectAtServer(by, length);
+  } else {
+    InjectAtHost(by, *victim.host, length);
   }
-  return alive.empty() ? nullptr : alive[rng_.Below(alive.size())];
+  return true;
 }
 
-std::optional<int> Sim::PickHost() {
-  const int host = static_cast<int>(rng_.Below(hosts_.size()));
-  return hosts_[static_cast<size_t>(host)].agent ? std::optional(host) : std::nullopt;
+void Sim::InjectAtWorker(Injected by, Process& process, Duration length) {
+  if (process.core) {
+    Count(StrCat("victim phase ", static_cast<int>(process.core->phase())));
+  }
+  switch (by.fault) {
+    case Fault::kWorkerCrash:
+      Hit(by, Awaits(process));
+      Die(process, {true, 9});
+      return;
+    case Fault::kWorkerLeave:
+      Hit(by, Awaits(process));
+      Leave(process);
+      return;
+    case Fault::kWorkerStop: StopWorker(process, by); return;
+    case Fault::kEdgeReset: ResetEdges(process, by); return;
+    case Fault::kDialFails: process.no_dial = {now_ + length, by}; return;
+    default: process.no_answer = {now_ + length, by}; return;
+  }
 }
 
-void Sim::StopWorker(Process& process) {
+void Sim::InjectAtHost(Injected by, int host, Duration length) {
+  switch (by.fault) {
+    case Fault::kAgentCrash:
+    case Fault::kHostLost:
+      Hit(by, Awaits(host));
+      EndAgentProcess(host, by.fault == Fault::kHostLost);
+      return;
+    case Fault::kAgentPause: PauseAgent(host, length, by); return;
+    case Fault::kGuardianStop: StopGuardian(host, length / 4, by); return;
+    case Fault::kClockJump: Suspend(host, length, by); return;
+    default: Cut(host, length, by); return;
+  }
+}
+
+void Sim::StopWorker(Process& process, Injected by) {
   process.paused = true;
+  process.paused_by = by;
   const WorkerIncarnation id = process.id;
   if (rng_.Chance(1, 4)) {  // continued before anybody acted on it
     At(Between(1000, 200'000), [this, id] {
       Process& stopped = *Find(id);
-      stopped.paused = false;
-      DrainBacklog(stopped);
+      if (stopped.paused && !hosts_[static_cast<size_t>(stopped.host)].suspended) {
+        stopped.paused = false;
+        DrainBacklog(stopped);
+      }
     });
   }
   ToAgent(process.host, process.life, Between(20'000, 120'000), [this, id, at = process.host] {
-    if (Find(id)->alive && Find(id)->paused && Find(id)->core) {
+    if (Find(id)->alive && Find(id)->paused && Find(id)->core &&
+        Find(id)->paused_by.fault == Fault::kWorkerStop) {
       AgentStep(at, agent_event::BeatMissed{id, 'T'});
     }
   });
 }
 
-void Sim::ResetEdges(Process& process) {
+void Sim::ResetEdges(Process& process, Injected by) {
   for (auto& [number, peers] : process.edges) {
     if (!peers.empty() && rng_.Chance(1, 2)) {
+      Hit(by, Awaits(process));
       const WorkerIncarnation a = process.id, b = peers.begin()->first;
       for (const auto& [at, peer] : {std::pair{a, b}, std::pair{b, a}}) {
         ToProcess(at, Between(10, 2000),
@@ -73,79 +118,133 @@ void Sim::ResetEdges(Process& process) {
   }
 }
 
-void Sim::PauseAgent(int host, Duration length) {
-  hosts_[static_cast<size_t>(host)].paused = true;
-  At(length, [this, at = host] {
-    Host& paused = hosts_[static_cast<size_t>(at)];
-    if (std::exchange(paused.paused, false)) {
-      for (auto& action : std::exchange(paused.backlog, {})) {
-        action();
-      }
+void Sim::PauseAgent(int index, Duration length, Injected by) {
+  Host& host = hosts_[static_cast<size_t>(index)];
+  host.paused = true;
+  host.paused_by = by;
+  At(length, [this, index, life = host.life] {
+    const Host& paused = hosts_[static_cast<size_t>(index)];
+    if (paused.life == life && !paused.suspended) {
+      WakeAgent(index);
     }
   });
 }
 
-void Sim::CutLink(Fault fault, int host, Duration length) {
-  Host& cut = hosts_[static_cast<size_t>(host)];
-  cut.cut_up = cut.cut_up || fault != Fault::kCutDown;
-  cut.cut_down = cut.cut_down || fault != Fault::kCutUp;
-  At(length, [this, at = host] {
-    hosts_[static_cast<size_t>(at)].cut_up = hosts_[static_cast<size_t>(at)].cut_down = false;
+void Sim::WakeAgent(int host) {
+  if (std::exchange(hosts_[static_cast<size_t>(host)].paused, false)) {
+    for (auto& action : std::exchange(hosts_[static_cast<size_t>(host)].backlog, {})) {
+      action();
+    }
+  }
+}
+
+// All its processes stand still, and time has passed when they go on. Whose deadline has passed is
+// gone before anything else moves: its own runtime's thread and the guardian both look for it.
+void Sim::Suspend(int index, Duration length, Injected by) {
+  Host& host = hosts_[static_cast<size_t>(index)];
+  host.suspended = host.paused = true;
+  host.paused_by = by;
+  host.guardian_stopped = {now_ + length, by};
+  for (auto& [id, process] : processes_) {
+    if (process.host == index && process.alive) {
+      process.paused = true;
+      process.paused_by = by;
+    }
+  }
+  At(length, [this, index, life = host.life] {
+    Host& woken = hosts_[static_cast<size_t>(index)];
+    if (woken.life != life || !woken.suspended) {
+      return;
+    }
+    Trace("host ", woken.name, " goes on");
+    woken.suspended = false;
+    for (auto& [id, process] : processes_) {
+      if (process.host != index || process.life != life || !process.alive) {
+        continue;
+      }
+      process.paused = false;
+      if (woken.kill_at && *woken.kill_at <= now_) {
+        Die(process, {true, 9});
+      } else {
+        DrainBacklog(process);
+      }
+    }
+    WakeAgent(index);
   });
 }
 
-void Sim::Inject(Fault fault) {
-  const char* name = kFaultNames[static_cast<size_t>(fault)];
-  const std::string state =
-      server_.core ? std::to_string(static_cast<int>(server_.core->View(now_).state)) : "down";
-  Process* process = PickProcess();
-  const std::optional<int> host = PickHost();
-  const bool on_worker = fault == Fault::kWorkerCrash || fault == Fault::kWorkerStop ||
-                         fault == Fault::kWorkerLeave || fault == Fault::kEdgeReset ||
-                         fault == Fault::kDialFails || fault == Fault::kNoAnswer;
-  const bool on_server = fault == Fault::kServerRestart || fault == Fault::kServerPause;
-  if (on_worker ? process == nullptr : on_server ? !server_.core : !host) {
+// What it was told to do waits; an agent that does not hear of it for long ends.
+void Sim::StopGuardian(int index, Duration length, Injected by) {
+  Host& host = hosts_[static_cast<size_t>(index)];
+  host.guardian_stopped = {now_ + length, by};
+  if (length < kGuardianSilenceLimit) {
     return;
   }
-  Trace("FAULT ", name);
-  Count(StrCat("fault ", name, " in job state ", state));
-  if (on_worker && process->core) {
-    Count(StrCat("victim phase ", static_cast<int>(process->core->phase())));
+  ToAgent(index, host.life, kGuardianSilenceLimit + Between(0, 100'000), [this, index, by] {
+    Hit(by, Awaits(index));
+    Count("agent ends for want of its guardian");
+    EndAgentProcess(index, false);
+  });
+}
+
+void Sim::Cut(int index, Duration length, Injected by) {
+  Host& host = hosts_[static_cast<size_t>(index)];
+  const Until until{now_ + length, by};
+  const bool partition = by.fault == Fault::kPartition || by.fault == Fault::kPartitionOneWay;
+  const bool one_way = by.fault == Fault::kPartitionOneWay;
+  const bool out = !one_way || rng_.Chance(1, 2);
+  const bool in = !one_way || !out;
+  // Every third partition is one of two hosts only, which the server does not see.
+  const int peer = static_cast<int>(rng_.Below(hosts_.size()));
+  const bool peers_only = partition && peer != index && rng_.Chance(1, 3);
+  if (partition ? out && !peers_only : by.fault != Fault::kCutDown) {
+    host.cut_up = until;
   }
-  only_workers_lost_ = only_workers_lost_ && on_worker;
-  // Short; longer than a heartbeat time-out, but not than the orphan limit; any.
-  const uint64_t kind = rng_.Below(3);
-  const Duration length = kind == 0   ? Between(10'000, 2'500'000)
-                          : kind == 1 ? Between(2'100'000, 5'500'000)
-                                      : Between(10'000, 12'000'000);
-  switch (fault) {
-    case Fault::kWorkerCrash: Die(*process, {true, 9}); return;
-    case Fault::kWorkerStop: StopWorker(*process); return;
-    case Fault::kWorkerLeave: Leave(*process); return;
-    case Fault::kEdgeReset: ResetEdges(*process); return;
-    case Fault::kDialFails: process->no_dial_until = now_ + length; return;
-    case Fault::kNoAnswer: process->no_answer_until = now_ + length; return;
-    case Fault::kAgentCrash: EndAgentProcess(*host, false); return;
-    case Fault::kHostLost: EndAgentProcess(*host, true); return;
-    case Fault::kAgentPause: PauseAgent(*host, length); return;
-    case Fault::kCutUp:
-    case Fault::kCutDown:
-    case Fault::kCutBoth: CutLink(fault, *host, length); return;
-    case Fault::kServerRestart:
-      StopServer();
-      At(Between(20'000, 1'500'000), [this] { StartServer(); });
-      return;
-    case Fault::kServerPause:
-      server_.paused = true;
-      At(length / 4, [this, life = server_.life] {
-        if (server_.life == life && std::exchange(server_.paused, false)) {
-          for (auto& action : std::exchange(server_.backlog, {})) {
-            action();
-          }
-        }
-      });
-      return;
-    case Fault::kCount: return;
+  if (partition ? in && !peers_only : by.fault != Fault::kCutUp) {
+    host.cut_down = until;
+  }
+  for (size_t i = 0; partition && i < hosts_.size(); ++i) {
+    const int other = static_cast<int>(i);
+    if (other == index || (peers_only && other != peer)) {
+      continue;
+    }
+    if (out) {
+      host.cut_to[other] = until;
+    }
+    if (in) {
+      hosts_[i].cut_to[index] = until;
+    }
+  }
+}
+
+void Sim::InjectAtServer(Injected by, Duration length) {
+  if (by.fault == Fault::kServerPause) {
+    server_.paused = true;
+    server_.paused_by = by;
+    At(length / 4, [this, life = server_.life] {
+      if (server_.life == life) {
+        WakeServer();
+      }
+    });
+    return;
+  }
+  Hit(by, server_.under_way > 0);
+  server_.stopped_by = by;
+  if (!rng_.Chance(1, 2) || !BeginDrain()) {
+    RestartServer(Between(20'000, 1'500'000));
+  }
+}
+
+void Sim::RestartServer(Duration after) {
+  StopServer();
+  At(after, [this] { StartServer(); });
+}
+
+void Sim::WakeServer() {
+  if (std::exchange(server_.paused, false)) {
+    for (auto& action : std::exchange(server_.backlog, {})) {
+      action();
+    }
   }
 }
 

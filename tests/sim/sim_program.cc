@@ -54,7 +54,10 @@ void Sim::StartCall(Process& process) {
   if (own != nullptr && own->rank == 0) {
     for (const RosterEntry& entry : open.roster.entries) {
       const GenerationNumber number = open.roster.id.number;
-      ToProcess(entry.incarnation, Between(20, 3000), [this, number](Process& at) {
+      const Process* to = Find(entry.incarnation);
+      const Duration delay = Network(process.host, to == nullptr ? process.host : to->host,
+                                     Between(20, 3000), Awaits(process));
+      ToProcess(entry.incarnation, delay, [this, number](Process& at) {
         at.synced.insert(number);
         Synced(at);
       });
@@ -115,6 +118,10 @@ void Sim::WantCommit(Process& process) {
 
 // Version 0 labels the state before the first step.
 void Sim::CopyState(Process& process, StateVersion version) {
+  if (process.call.number != version.generation) {
+    Violate(StrCat("G6 worker ", ToString(process.id), " commits ", ToString(version),
+                   " with a step computed in generation ", process.call.number.value));
+  }
   ToProcess(process.id, Between(20, 3000), [this, version](Process& at) {
     const Roster& roster = at.call_roster;
     const bool first =

@@ -24,16 +24,23 @@ void Sim::StartServer() {
   server_.connections.clear();
   server_.newest.clear();
   server_.wake_at.reset();
+  server_.under_way = 0;
+  server_.answered.clear();
+  server_.closed = {};
+  server_.heard.clear();
+  server_.settled = server_.life == 1;
   ScheduleServerWake();
 }
 
 void Sim::StopServer() {
   Trace("server ", incarnations_.value, " crashes");
   server_.core.reset();
+  server_.heard.clear();
+  server_.drain.reset();
   ++server_.life;
   for (const auto& [connection, peer] : server_.connections) {
     const auto [host, life] = peer;
-    if (hosts_[static_cast<size_t>(host)].cut_down) {
+    if (Broken(hosts_[static_cast<size_t>(host)].cut_down)) {
       continue;
     }
     ToAgent(host, life, Between(50, 3000), [this, host = host, id = connection] {
@@ -47,12 +54,17 @@ void Sim::StopServer() {
   server_.connections.clear();
 }
 
-void Sim::ToServer(Duration delay, std::function<void()> action) {
-  At(delay, [this, life = server_.life, action = std::move(action)] {
+void Sim::ToServer(Duration delay, std::function<void()> action, bool message) {
+  server_.under_way += message ? 1 : 0;
+  At(delay, [this, message, life = server_.life, action = std::move(action)] {
     if (!server_.core || server_.life != life) {
       return;
     }
+    if (message) {
+      --server_.under_way;
+    }
     if (server_.paused) {
+      Hit(server_.paused_by, true);
       server_.backlog.push_back([this, life, action] {
         if (server_.core && server_.life == life) {
           action();
@@ -67,7 +79,15 @@ void Sim::ToServer(Duration delay, std::function<void()> action) {
 void Sim::ServerStep(const Event& event) {
   const int life = server_.life;
   Trace("server event ", event.index());
-  for (const Action& action : server_.core->Step(now_, event)) {
+  ++result_.events;
+  const Actions actions = server_.core->Step(now_, event);
+  const bool decided = std::ranges::any_of(
+      actions, [](const Action& action) { return std::holds_alternative<Persist>(action); });
+  if (server_.drain && (decided || server_.core->View(now_).state != JobState::kRunning)) {
+    RestartServer(Between(20'000, 300'000));  // before any of it is on record
+    return;
+  }
+  for (const Action& action : actions) {
     if (server_.life != life || !server_.core) {
       return;
     }
@@ -76,7 +96,7 @@ void Sim::ServerStep(const Event& event) {
   for (const std::string& text : server_.core->BrokenInvariants()) {
     Violate("server " + text);
   }
-  Count("server state " + std::to_string(static_cast<int>(server_.core->View(now_).state)));
+  NoteAwaited(server_.core->View(now_));
   ScheduleServerWake();
 }
 
@@ -86,10 +106,11 @@ void Sim::ScheduleServerWake() {
     return;
   }
   server_.wake_at = *next;
-  ToServer(std::max(*next - now_, Duration{0}), [this] {
+  const auto wake = [this] {
     server_.wake_at.reset();
     ServerStep(TimePassed{});
-  });
+  };
+  ToServer(std::max(*next - now_, Duration{0}), wake, false);
 }
 
 void Sim::Carry(const Action& action) {
@@ -106,7 +127,7 @@ void Sim::Carry(const Action& action) {
     }
     const auto [host, life] = found->second;
     server_.newest[host] = admit->connection;
-    if (hosts_[static_cast<size_t>(host)].cut_down) {
+    if (Broken(hosts_[static_cast<size_t>(host)].cut_down, host)) {
       return;
     }
     ToAgent(
@@ -149,7 +170,7 @@ void Sim::Carry(const Action& action) {
 // A stream may repeat, delay or lose a message; a new one makes an old one superfluous.
 void Sim::SendDirective(const std::string& name) {
   const int host = HostIndex(name);
-  const std::optional<Directive> directive = server_.core->DirectiveFor(name, now_);
+  std::optional<Directive> directive = server_.core->DirectiveFor(name, now_);
   const auto newest = server_.newest.find(host);
   if (!directive || newest == server_.newest.end()) {
     return;
@@ -158,6 +179,10 @@ void Sim::SendDirective(const std::string& name) {
   if (peer == server_.connections.end()) {
     return;
   }
+  if (server_.drain) {
+    directive->prepared = server_.drain;
+  }
+  server_.closed = std::max(server_.closed, directive->closed);
   Trace("  directive ", directive->sequence, " to ", name, ": closed ", directive->closed.value,
         directive->spawn_allowed ? ", may spawn " : ", no spawn, wanted ", directive->slots.size(),
         ", marks ", directive->marks.size(), ", acks ", directive->acked_report);
@@ -167,7 +192,7 @@ void Sim::SendDirective(const std::string& name) {
     const bool slow = duplicate_percent_ > 0 && rng_.Chance(1, 20);
     const Duration delay = slow ? Between(1000, 400'000) : Between(50, 3000);
     At(delay, [this, host, life = peer->second.second, id = newest->second, order = *directive] {
-      if (hosts_[static_cast<size_t>(host)].cut_down) {
+      if (Broken(hosts_[static_cast<size_t>(host)].cut_down, host)) {
         return;
       }
       ToAgent(host, life, Duration{0}, [this, host, id, order] {
@@ -177,6 +202,11 @@ void Sim::SendDirective(const std::string& name) {
             if (roster) {
               told_[roster->id.number].insert({host, to.life});
             }
+          }
+          const auto sent = to.reports.find(order.acked_report);
+          if (sent != to.reports.end()) {
+            to.acknowledged = std::max(to.acknowledged, sent->second);
+            to.reports.erase(to.reports.begin(), std::next(sent));
           }
           AgentStep(host, agent_event::DirectiveCame{order});
         }

@@ -38,8 +38,8 @@ void Sim::Spawn(int host, const agent_action::Spawn& spawn) {
   const int life = hosts_[static_cast<size_t>(host)].life;
   Count("spawned");
   Trace("  spawn ", ToString(spawn.process));
-  At(Between(2000, 30'000), [this, host, life, spawn] {
-    const Host& at = hosts_[static_cast<size_t>(host)];
+  At(Between(2000, 30'000) + GuardianLag(host), [this, host, life, spawn] {
+    Host& at = hosts_[static_cast<size_t>(host)];
     if (!at.agent || at.life != life) {
       return;  // its guardian ended with it
     }
@@ -56,11 +56,24 @@ void Sim::Spawn(int host, const agent_action::Spawn& spawn) {
     ToAgent(host, life, Duration{0}, [this, host, id = spawn.process] {
       AgentStep(host, agent_event::Spawned{id, 1000 + id.counter});
     });
-    ToProcess(spawn.process, Between(30'000, 250'000), [this](Process& started) {
+    Duration start = Between(30'000, 250'000);
+    if (std::exchange(at.slow_next, false)) {
+      // It is waited for from when it would have been ready until it is.
+      const Duration late = Between(1'000'000, 15'000'000);
+      process.late = true;
+      for (Duration after = start; after < start + late; after += std::chrono::milliseconds(200)) {
+        ToProcess(spawn.process, after,
+                  [this, by = at.slow_by](Process& late_one) { Hit(by, Awaits(late_one)); });
+      }
+      start += late;
+    }
+    ToProcess(spawn.process, start, [this](Process& started) {
       started.core = std::make_unique<WorkerCore>(started.id);
+      started.late = false;
       started.program = Program::kInRun;
       started.page.beats = 1;
       const Endpoint data{"worker", static_cast<uint16_t>(1 + started.id.counter)};
+      started.ready_told = true;
       FromWorker(started, [data](const Process& from) -> AgentEvent {
         return agent_event::Ready{from.id, data};
       });
@@ -126,6 +139,7 @@ void Sim::ToProcess(WorkerIncarnation id, Duration delay, std::function<void(Pro
 
 void Sim::Deliver(Process& process, std::function<void(Process&)> action) {
   if (process.paused || process.busy) {
+    Hit(process.paused ? process.paused_by : Injected{}, Awaits(process));
     process.backlog.push_back(std::move(action));
   } else {
     action(process);
@@ -170,6 +184,7 @@ void Sim::Feed(Process& process, const WorkerEvent& event) {
     return;
   }
   Trace("worker ", ToString(process.id), " event ", event.index());
+  ++result_.events;
   std::deque<WorkerAction> queue;
   for (WorkerAction& action : process.core->Step(event)) {
     queue.push_back(std::move(action));
@@ -229,14 +244,19 @@ void Sim::CarryAll(Process& process, std::deque<WorkerAction> queue) {
 
 void Sim::CompareExchange(Process& process, const worker_action::Cas& cas) {
   const Host& host = hosts_[static_cast<size_t>(process.host)];
-  if (host.claimed_dead.contains(process.name)) {
-    Violate(StrCat("G8 worker ", ToString(process.id), " writes after it was reported dead"));
+  if (now_ > host.acknowledged + spec_.orphan_limit + kKillAllowance && host.life == process.life) {
+    Violate(StrCat("G21 worker ", ToString(process.id),
+                   " lives on although no server answered for ",
+                   FormatDuration(now_ - host.acknowledged)));
   }
   Page& page = process.page;
   page.identity[cas.generation.number] = cas.generation;
   if (!(page.word == cas.from)) {
     Count("exchange lost a race");
     return;
+  }
+  if (host.claimed_dead.contains(process.name)) {
+    Violate(StrCat("G8 worker ", ToString(process.id), " writes after it was reported dead"));
   }
   page.word = cas.to;
   Trace("  word of ", ToString(process.id), " is ", cas.to.generation.value, ",", cas.to.commits,
@@ -251,6 +271,11 @@ void Sim::CompareExchange(Process& process, const worker_action::Cas& cas) {
     Count(member ? "boundary passed" : "newcomer entered");
     if (member) {
       ghost_.CrossedInto(cas.generation, page.held.version);
+      if (process.differed) {
+        Violate(StrCat("G22 worker ", ToString(process.id), " enters generation ",
+                       cas.generation.number.value, ", which the contributions do not agree on"));
+      }
+      HideEntry(cas.generation);
     }
     return;
   }
@@ -260,6 +285,7 @@ void Sim::CompareExchange(Process& process, const worker_action::Cas& cas) {
                      cas.to.generation.value, ", which its agent has reported closed"));
     }
     Count("commit");
+    committed_at_ = now_;
     ghost_.Committed(process.name, cas.generation, {cas.to.generation, cas.to.commits});
     for (const auto& [id, other] : processes_) {
       const int64_t apart = int64_t{other.page.word.commits} - int64_t{cas.to.commits};

@@ -2,13 +2,15 @@
 #include <algorithm>
 
 #include "rendezvous/base/check.h"
+#include "rendezvous/base/planted.h"
 #include "worker_runtime/core/worker_state.h"
 
 namespace elastic::internal {
 
 void WorkerCore::State::On(const worker_event::CommitWanted& event) {
   ELASTIC_CHECK(stage == CommitStage::kIdle);
-  if (!call.valid() || event.generation != call || finished) {
+  const bool stale = event.generation != call && !Planted(PlantedBug::kStaleGenerationAccepted);
+  if (!call.valid() || stale || finished) {
     Emit(worker_action::CommitReturns{false});
     return;
   }
@@ -86,6 +88,9 @@ void WorkerCore::State::MarkCommit() {
   stop = agreed->stop;
   const bool same = agreed->smallest_prepared == agreed->largest_prepared;
   boundary = same && stop == 0 ? agreed->smallest_prepared : 0;
+  if (Planted(PlantedBug::kDifferenceAgreed)) {
+    boundary = contributed->smallest_prepared;
+  }
   if (boundary != 0 && boundary != contributed->smallest_prepared) {
     Fail("agreement of generation " + ToString(committing) + " named " + std::to_string(boundary) +
          ", this rank contributed " + std::to_string(contributed->smallest_prepared));
@@ -96,7 +101,8 @@ void WorkerCore::State::MarkCommit() {
     return;
   }
   stage = CommitStage::kMarking;
-  EmitCas({word.generation, word.commits, true, false}, committing);
+  const bool fenced = Planted(PlantedBug::kCommitAfterFence) && word.fenced;
+  EmitCas({word.generation, word.commits, true, fenced}, committing);
 }
 
 void WorkerCore::State::NextInterval() {

@@ -1,6 +1,7 @@
 // What a look at the commit word means: the outcome of an own compare-exchange, a fence, a reset
 // into the next generation (P5, P12).
 #include "rendezvous/base/check.h"
+#include "rendezvous/base/planted.h"
 #include "worker_runtime/core/worker_state.h"
 
 namespace elastic::internal {
@@ -130,6 +131,10 @@ void WorkerCore::State::ForgetOldRosters() {
 void WorkerCore::State::CloseIfOver() {
   const GenerationId& present = continuing.valid() ? continuing : call;
   if (!call.valid() || (word_id == present && !word.fenced)) {
+    return;
+  }
+  if (Planted(PlantedBug::kCommitAfterFence) && stage == CommitStage::kAwaiting &&
+      word_id == present) {
     return;
   }
   Emit(worker_action::Close{call});
