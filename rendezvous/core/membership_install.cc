@@ -83,6 +83,14 @@ bool Membership::State::RemoveBrokenLink() {
   if (accusations.empty() || LossKnown()) {
     return false;
   }
+  // A boundary may have been passed meanwhile: with who left there the connection is gone.
+  std::erase_if(accusations, [&](const auto& edge) {
+    return installed->Find(edge.first) == nullptr || installed->Find(edge.second) == nullptr;
+  });
+  if (accusations.empty()) {
+    AddCause({.text = "a connection to a worker that left at its last commit has broken"});
+    return false;
+  }
   const bool in_a_row = broken_links > 0 && now - last_broken_link < kBrokenLinkWindow;
   broken_links = in_a_row ? broken_links + 1 : 1;
   last_broken_link = now;
