@@ -91,6 +91,15 @@ void Ghost::Forget(GenerationNumber number) {
   boundaries_.erase(number);
 }
 
+void Ghost::ForgetVersions(GenerationNumber number) {
+  const auto of_number = [number](const StateVersion& version) {
+    return version.generation == number;
+  };
+  std::erase_if(versions_, [&](const auto& entry) { return of_number(entry.first); });
+  std::erase_if(committed_, of_number);
+  std::erase_if(returned_, of_number);
+}
+
 void Ghost::CheckHolds(const Held& held, const std::string& who) {
   const auto found = versions_.find(held.version);
   if (found == versions_.end()) {

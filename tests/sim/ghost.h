@@ -26,6 +26,8 @@ class Ghost {
   void Formed(const Roster& roster);
   std::vector<GenerationId> Ids() const;
   void Forget(GenerationNumber number);
+  // What was committed in an earlier generation of that number.
+  void ForgetVersions(GenerationNumber number);
   void Written(WorkerIncarnation worker, const Held& base, const Held& held);
   void Committed(WorkerIncarnation worker, const GenerationId& generation, StateVersion version);
   void CrossedInto(const GenerationId& generation, StateVersion boundary);

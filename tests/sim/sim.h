@@ -64,6 +64,7 @@ class Sim {
   void Carry(const Action& action);
   void CheckPersisted(const JournalRecord& record);
   void ForgetUnheard(const JournalRecord& record);
+  void CheckNumberIsFree(GenerationNumber number);
   void CheckReady(const Roster& roster);
   void CheckInstalled(const Roster& roster);
   void CheckFinished(const FinishRecord& record);

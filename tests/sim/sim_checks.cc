@@ -24,6 +24,19 @@ void Sim::ForgetUnheard(const JournalRecord& record) {
   }
 }
 
+// The number of a generation that nobody alive knows may be issued again (P1). What was committed
+// in the first one is then told from what the second commits by nothing, so it must be gone.
+void Sim::CheckNumberIsFree(GenerationNumber number) {
+  for (const auto& [id, process] : processes_) {
+    if (process.page_kept && process.page.held.version.generation == number) {
+      Violate(StrCat("G2 worker ", ToString(id), " holds version ",
+                     ToString(process.page.held.version), ", and generation number ", number.value,
+                     " is issued again"));
+    }
+  }
+  ghost_.ForgetVersions(number);
+}
+
 // A newcomer is put into a generation only once it has started up.
 void Sim::CheckReady(const Roster& roster) {
   for (const RosterEntry& entry : roster.entries) {
@@ -43,6 +56,7 @@ void Sim::CheckPersisted(const JournalRecord& record) {
     if (ghost_.Find(next.id.number) == nullptr) {
       Count("prepared");
       CheckReady(next);
+      CheckNumberIsFree(next.id.number);
     }
     ghost_.Formed(next);
   }
@@ -52,6 +66,9 @@ void Sim::CheckPersisted(const JournalRecord& record) {
       CheckInstalled(*record.installed);
     }
     ghost_.Formed(*record.installed);
+    if (fresh) {
+      CheckNumberIsFree(record.installed->id.number);
+    }
     newest_installed_ = record.installed->id;
   }
   if (record.finished && !recorded_) {
