@@ -69,5 +69,15 @@ def AForkedHelperIsToldAndDisturbsNothing(context):
     context.check_oracle(job, arguments)
 
 
+def ANewcomerIsLetInByACommitThatIsMadeBecauseItIsWanted(context):
+    """The example's own commits are so far apart that none of them comes."""
+    with context.job(["-np", "4", "--min-np", "2", "-H", job_module.HOSTS, "--"],
+                     [context.program("own_loop"), "1000000", "1000000000"]) as job:
+        before = job.wait_size(4)
+        job.kill(before.members[1].pid)
+        job.wait_size(4, above=before.generation)
+        job.wait_line("rank 0 of 4 from here")
+
+
 if __name__ == "__main__":
     runner.main(globals())
