@@ -63,6 +63,7 @@ class Sim {
   void ServerStep(const Event& event);
   void Carry(const Action& action);
   void CheckPersisted(const JournalRecord& record);
+  bool Spent(const Host& host) const;
   void ForgetUnheard(const JournalRecord& record);
   void CheckNumberIsFree(GenerationNumber number);
   void CheckReady(const Roster& roster);

@@ -5,12 +5,18 @@
 
 namespace elastic::internal::sim {
 
+// An agent that stands still past its deadline ends before it reads anything, and its guardian has
+// killed the workers (P23): what it was told is as good as gone.
+bool Sim::Spent(const Host& host) const {
+  return host.kill_at.has_value() && now_ >= *host.kill_at + kKillAllowance;
+}
+
 // What a server had formed when it lost its memory, and no living agent was told: it never was.
 void Sim::ForgetUnheard(const JournalRecord& record) {
   for (const GenerationId& id : ghost_.Ids()) {
     const bool heard = std::ranges::any_of(told_[id.number], [&](const auto& agent) {
       const Host& host = hosts_[static_cast<size_t>(agent.first)];
-      return host.agent && host.life == agent.second;
+      return host.agent && host.life == agent.second && !Spent(host);
     });
     const bool learnt =
         std::ranges::find(record.prepared, id, &Roster::id) != record.prepared.end() ||
@@ -28,7 +34,9 @@ void Sim::ForgetUnheard(const JournalRecord& record) {
 // in the first one is then told from what the second commits by nothing, so it must be gone.
 void Sim::CheckNumberIsFree(GenerationNumber number) {
   for (const auto& [id, process] : processes_) {
-    if (process.page_kept && process.page.held.version.generation == number) {
+    const Host& host = hosts_[static_cast<size_t>(process.host)];
+    const bool spent = host.life == process.life && Spent(host);
+    if (process.page_kept && !spent && process.page.held.version.generation == number) {
       Violate(StrCat("G2 worker ", ToString(id), " holds version ",
                      ToString(process.page.held.version), ", and generation number ", number.value,
                      " is issued again"));
