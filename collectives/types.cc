@@ -1,6 +1,15 @@
 #include "collectives/types.h"
 
+#include "collectives/limits.h"
+#include "rendezvous/base/log.h"
+
 namespace elastic::internal {
+
+Status TooManyCommunicators() {
+  return ResourceExhaustedError(StrCat("one generation has at most ", kCreatedCommunicatorsMax,
+                                       " communicators beside the world's: create them once and "
+                                       "use them for many operations"));
+}
 
 size_t SizeOf(DataType type) {
   switch (type) {

@@ -17,6 +17,8 @@ enum class DataType : uint8_t { kFloat32 = 1, kFloat64 = 2, kInt64 = 3, kInt32 =
 enum class ReduceOp : uint8_t { kSum = 1, kAverage = 2, kMin = 3, kMax = 4, kProduct = 5 };
 size_t SizeOf(DataType type);  // 0 for a value that is no type
 
+Status TooManyCommunicators();  // kCreatedCommunicatorsMax (limits.h)
+
 // Where an operation is queued. CPU collectives run in the caller's thread; the type is the seam
 // for device streams.
 struct Stream {};

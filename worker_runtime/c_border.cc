@@ -56,11 +56,14 @@ Status CheckInitialised() {
   return OkStatus();
 }
 
+// Up to timeout_ns: of programs that were built before there were communicators.
+constexpr size_t kCallOptionsBytesMin = offsetof(elastic_call_options, communicator);
+
 StatusOr<Session::Deadline> DeadlineOf(const elastic_call_options* options) {
   if (options == nullptr) {
     return Session::Deadline();
   }
-  if (options->struct_size < sizeof(elastic_call_options) || options->timeout_ns < 0) {
+  if (options->struct_size < kCallOptionsBytesMin || options->timeout_ns < 0) {
     return InvalidArgumentError(StrCat("elastic_call_options with struct_size ",
                                        options->struct_size, " and timeout_ns ",
                                        options->timeout_ns, ": need sizeof the struct and >= 0"));

@@ -83,6 +83,7 @@ enum class Op : int {
   kAverage = ELASTIC_AVERAGE,
   kMin = ELASTIC_MIN,
   kMax = ELASTIC_MAX,
+  kProduct = ELASTIC_PRODUCT,
 };
 
 // Of a log line: elastic_severity.
@@ -126,9 +127,10 @@ using Timeout = std::chrono::nanoseconds;
 namespace detail {
 // Lives as long as the full expression of the call that it is made in.
 struct CallOptions {
-  explicit CallOptions(Timeout timeout) {
+  explicit CallOptions(Timeout timeout, int32_t communicator = 0) {
     options.struct_size = sizeof options;
     options.timeout_ns = timeout.count();
+    options.communicator = communicator;
   }
   const elastic_call_options* get() const { return &options; }
   elastic_call_options options{};
@@ -140,10 +142,12 @@ constexpr elastic_data_type DataTypeOf() {
     return ELASTIC_FLOAT32;
   } else if constexpr (std::is_same_v<T, double>) {
     return ELASTIC_FLOAT64;
+  } else if constexpr (std::is_same_v<T, uint8_t>) {
+    return ELASTIC_UINT8;
   } else {
-    static_assert(std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8,
-                  "collectives take float, double and 64-bit signed integers");
-    return ELASTIC_INT64;
+    static_assert(std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) >= 4,
+                  "collectives take float, double, int32_t, int64_t and uint8_t");
+    return sizeof(T) == 8 ? ELASTIC_INT64 : ELASTIC_INT32;
   }
 }
 }  // namespace detail
@@ -163,8 +167,50 @@ class State {
   T& initial() { return *static_cast<T*>(elastic_state_current()); }
 };
 
+// Collectives between all ranks, called by all in the same order with equal counts: see
+// elastic_c.h. T: float, double, int32_t, int64_t, uint8_t.
+class Communicator {
+ public:
+  // `data` of every rank becomes the reduction over all ranks.
+  template <class T>
+  Status AllReduce(T* data, size_t count, Op op = Op::kSum, Timeout timeout = {}) {
+    return AllReduce(data, data, count, op, timeout);
+  }
+  template <class T>
+  Status AllReduce(const T* in, T* out, size_t count, Op op = Op::kSum, Timeout timeout = {}) {
+    return Status::Of(elastic_allreduce(in, out, count, detail::DataTypeOf<T>(),
+                                        static_cast<elastic_reduce_op>(op), Call(timeout).get()));
+  }
+  // `in` has size() * count elements; rank r gets the reduction of part r.
+  template <class T>
+  Status ReduceScatter(const T* in, T* out, size_t count, Op op = Op::kSum, Timeout timeout = {}) {
+    return Status::Of(elastic_reduce_scatter(in, out, count, detail::DataTypeOf<T>(),
+                                             static_cast<elastic_reduce_op>(op),
+                                             Call(timeout).get()));
+  }
+  Status Broadcast(void* data, size_t bytes, int root, Timeout timeout = {}) {
+    return Status::Of(elastic_broadcast(data, bytes, root, Call(timeout).get()));
+  }
+  // `out` has size() * bytes bytes.
+  Status AllGather(const void* in, void* out, size_t bytes, Timeout timeout = {}) {
+    return Status::Of(elastic_allgather(in, out, bytes, Call(timeout).get()));
+  }
+  // Rank r's part has bytes_of[r] bytes; size() numbers.
+  Status AllGatherV(const void* in, void* out, const size_t* bytes_of, Timeout timeout = {}) {
+    return Status::Of(elastic_allgatherv(in, out, bytes_of, Call(timeout).get()));
+  }
+  Status Barrier(Timeout timeout = {}) { return Status::Of(elastic_barrier(Call(timeout).get())); }
+
+ private:
+  friend class Runtime;
+  detail::CallOptions Call(Timeout timeout) const {
+    return detail::CallOptions(timeout, communicator_);
+  }
+  int32_t communicator_ = 0;  // the runtime's own
+};
+
 // The process's part in the job; at most one object per process. From the program's one thread.
-class Runtime {
+class Runtime : public Communicator {
  public:
   // How the runtime logs; without a function, it does not.
   struct Options {
@@ -265,32 +311,22 @@ class Runtime {
   uint32_t generation() const { return elastic_generation(); }
   std::string incarnation() const { return elastic_incarnation(); }
 
-  // `data` of every rank becomes the reduction over all ranks. T: float, double, int64_t.
-  template <class T>
-  Status AllReduce(T* data, size_t count, Op op = Op::kSum, Timeout timeout = {}) {
-    return AllReduce(data, data, count, op, timeout);
-  }
-  template <class T>
-  Status AllReduce(const T* in, T* out, size_t count, Op op = Op::kSum, Timeout timeout = {}) {
-    return Status::Of(elastic_allreduce(in, out, count, detail::DataTypeOf<T>(),
-                                        static_cast<elastic_reduce_op>(op),
-                                        detail::CallOptions(timeout).get()));
-  }
-  Status Broadcast(void* data, size_t bytes, int root, Timeout timeout = {}) {
-    return Status::Of(elastic_broadcast(data, bytes, root, detail::CallOptions(timeout).get()));
-  }
-  // `out` has size() * bytes bytes.
-  Status AllGather(const void* in, void* out, size_t bytes, Timeout timeout = {}) {
-    return Status::Of(elastic_allgather(in, out, bytes, detail::CallOptions(timeout).get()));
-  }
-  Status Barrier(Timeout timeout = {}) {
-    return Status::Of(elastic_barrier(detail::CallOptions(timeout).get()));
+  // Connections of their own for collectives that run beside those of the runtime, in another
+  // thread; by all ranks, anew in each generation (elastic_communicator_create).
+  Status CreateCommunicator(Communicator* communicator, Timeout timeout = {}) {
+    return Status::Of(elastic_communicator_create(&communicator->communicator_,
+                                                  detail::CallOptions(timeout).get()));
   }
 
   // `next` becomes the committed state; read rank and size again afterwards (elastic_commit).
   Status Commit(uint64_t step, Timeout timeout = {}) {
     return Status::Of(elastic_commit(step, detail::CallOptions(timeout).get()));
   }
+
+  // Asks all ranks to stop; from any thread. Every rank sees it in StopRequested after the same
+  // commit, and then returns from its function (elastic_request_stop, elastic_stop_requested).
+  Status RequestStop() { return Status::Of(elastic_request_stop()); }
+  bool StopRequested() const { return elastic_stop_requested() != 0; }
 
   // Trains to the end: see elastic_run. `function` is called as Status(State<T>&), or as
   // Status(Items&) for state in the program's own memory.

@@ -59,22 +59,6 @@ int32_t PlaceValue(const char* name, int32_t elastic::internal::Placement::*valu
   return membership ? membership->place.*value : -1;
 }
 
-Status CheckReduction(const void* in, const void* out, size_t count, elastic_data_type type,
-                      elastic_reduce_op op) {
-  if (type < ELASTIC_FLOAT32 || type > ELASTIC_INT64) {
-    return InvalidArgumentError(
-        StrCat("elastic_allreduce: unknown data type ", static_cast<int>(type)));
-  }
-  if (op < ELASTIC_SUM || op > ELASTIC_MAX) {
-    return InvalidArgumentError(
-        StrCat("elastic_allreduce: unknown operation ", static_cast<int>(op)));
-  }
-  if (count > 0 && (in == nullptr || out == nullptr)) {
-    return InvalidArgumentError(StrCat("elastic_allreduce: NULL buffer for ", count, " elements"));
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 extern "C" {
@@ -224,39 +208,16 @@ elastic_status elastic_commit(uint64_t step, const elastic_call_options* options
   });
 }
 
-elastic_status elastic_allreduce(const void* in, void* out, size_t count, elastic_data_type type,
-                                 elastic_reduce_op op, const elastic_call_options* options) {
-  return AsMember("elastic_allreduce", options, [&](Session::Deadline deadline) {
-    RETURN_IF_ERROR(CheckReduction(in, out, count, type, op));
-    return process.session->AllReduce(in, out, count,
-                                      static_cast<elastic::internal::DataType>(type),
-                                      static_cast<elastic::internal::ReduceOp>(op), deadline);
-  });
+elastic_status elastic_request_stop(void) {
+  if (Status status = CheckInitialised(); !status.ok()) {
+    return Remember(status);
+  }
+  process.session->RequestStop();
+  return Remember(OkStatus());
 }
 
-elastic_status elastic_broadcast(void* data, size_t bytes, int32_t root,
-                                 const elastic_call_options* options) {
-  return AsMember("elastic_broadcast", options, [&](Session::Deadline deadline) -> Status {
-    if (data == nullptr && bytes > 0) {
-      return InvalidArgumentError(StrCat("elastic_broadcast: NULL buffer for ", bytes, " bytes"));
-    }
-    return process.session->Broadcast(data, bytes, root, deadline);
-  });
-}
-
-elastic_status elastic_allgather(const void* in, void* out, size_t bytes,
-                                 const elastic_call_options* options) {
-  return AsMember("elastic_allgather", options, [&](Session::Deadline deadline) -> Status {
-    if ((in == nullptr || out == nullptr) && bytes > 0) {
-      return InvalidArgumentError(StrCat("elastic_allgather: NULL buffer for ", bytes, " bytes"));
-    }
-    return process.session->AllGather(in, out, bytes, deadline);
-  });
-}
-
-elastic_status elastic_barrier(const elastic_call_options* options) {
-  return AsMember("elastic_barrier", options,
-                  [&](Session::Deadline deadline) { return process.session->Barrier(deadline); });
+int32_t elastic_stop_requested(void) {
+  return Remember(CheckInitialised()) == ELASTIC_OK && process.session->stop_requested() ? 1 : 0;
 }
 
 elastic_status elastic_run(elastic_function function, void* user) {

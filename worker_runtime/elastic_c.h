@@ -47,14 +47,14 @@
 /* Enumerations are 32 bits wide, and any value may be passed: an unknown one is an error. C++ needs
  * to be told; C compilers that this is for do so by themselves. */
 #ifdef __cplusplus
-#define ELASTIC_INT32 : int32_t
+#define ELASTIC_ENUM : int32_t
 extern "C" {
 #else
-#define ELASTIC_INT32
+#define ELASTIC_ENUM
 #endif
 
 /* What the caller should do next. Numbers as in gRPC and Abseil where these have the same code. */
-typedef enum elastic_status ELASTIC_INT32 {
+typedef enum elastic_status ELASTIC_ENUM {
   ELASTIC_OK = 0,
   ELASTIC_INVALID_ARGUMENT = 3,    /* the call can never work like this */
   ELASTIC_DEADLINE_EXCEEDED = 4,   /* the deadline that the call was given has passed */
@@ -85,7 +85,7 @@ ELASTIC_API const char* elastic_version(void);
 /* ---- start and end ------------------------------------------------------------------------- */
 
 /* Of a log line. */
-typedef enum elastic_severity ELASTIC_INT32 {
+typedef enum elastic_severity ELASTIC_ENUM {
   ELASTIC_DEBUG = 0,
   ELASTIC_INFO = 1,
   ELASTIC_WARNING = 2,
@@ -140,10 +140,12 @@ typedef struct elastic_membership {
   int32_t local_leader; /* 1 for the first member of a host, else 0 */
 } elastic_membership;
 
-/* Deadline of a blocking call. NULL instead of a pointer to it: none. */
+/* Deadline of a blocking call, and where a collective runs. NULL instead of a pointer to it: none.
+ */
 typedef struct elastic_call_options {
   size_t struct_size;
-  int64_t timeout_ns; /* from the call on, nanoseconds, > 0; 0: no deadline */
+  int64_t timeout_ns;   /* from the call on, nanoseconds, > 0; 0: no deadline */
+  int32_t communicator; /* of a collective: from elastic_communicator_create; 0: the world's own */
 } elastic_call_options;
 
 /* Declares that this process is ready and waits until it is a member of a generation and has the
@@ -201,13 +203,31 @@ ELASTIC_API void* elastic_state_next(void);
 
 /* Makes `next` the committed state on this rank; the buffers change places (items in place: copies
  * them). All ranks call it equally often, at points where `next` is equal on all of them. `step` is
- * a label for people. It waits for the other ranks to have reached their commit before this one, so
- * ranks differ by at most one commit. A returned commit survives the loss of any other workers. The
- * membership may have grown when it returns: read rank and size again after each commit.
+ * a label for people, the same on all ranks. It waits for the other ranks to have reached their
+ * commit before this one, so ranks differ by at most one commit. A returned commit survives the
+ * loss of any other workers. The membership may have grown when it returns: read rank and size
+ * again after each commit.
  *
  * Errors: ABORTED when the generation is over (`next` did not become committed); NOT_A_MEMBER;
- * DEADLINE_EXCEEDED, after which this member cannot go on: exit. */
+ * DEADLINE_EXCEEDED, after which this member cannot go on: exit; INVALID_ARGUMENT when ranks have
+ * committed unequally often or with different steps, which ends the job (the next collective may be
+ * what finds it). The text names both ranks and both steps. */
 ELASTIC_API elastic_status elastic_commit(uint64_t step, const elastic_call_options* options);
+
+/* Asks the whole job to stop, from any rank: every rank sees it in elastic_stop_requested after the
+ * same commit. Never waits. Any thread, but not from a signal handler: set a flag there. An
+ * operator's stop (a signal to elastic-run) asks the same way, besides the SIGTERM that each
+ * process gets; a process that is in no generation then leaves at once: elastic_run answers OK,
+ * elastic_join FINISHED.
+ *
+ * Errors: FAILED_PRECONDITION without elastic_init. */
+ELASTIC_API elastic_status elastic_request_stop(void);
+
+/* 1 when an elastic_commit that has returned OK carried somebody's wish to stop: on all ranks after
+ * the same commit. The program then returns OK from its function, or calls elastic_finish, and so
+ * ends the job with the state of that commit. 0 otherwise, and again after a restore until the next
+ * commit, since members that were behind have not seen it. Nobody joins the job after it. */
+ELASTIC_API int32_t elastic_stop_requested(void);
 
 /* Step label of the newest committed state; 0 when there is none yet (version 0 has label 0). */
 ELASTIC_API uint64_t elastic_committed_step(void);
@@ -215,22 +235,25 @@ ELASTIC_API uint64_t elastic_committed_step(void);
 /* ---- collectives --------------------------------------------------------------------------- */
 
 /* Of the elements of a reduction; memory is in the machine's byte order. */
-typedef enum elastic_data_type ELASTIC_INT32 {
+typedef enum elastic_data_type ELASTIC_ENUM {
   ELASTIC_FLOAT32 = 1,
   ELASTIC_FLOAT64 = 2,
-  ELASTIC_INT64 = 3
+  ELASTIC_INT64 = 3,
+  ELASTIC_INT32 = 4,
+  ELASTIC_UINT8 = 5
 } elastic_data_type;
 
 /* How a reduction combines the ranks' values, element by element. */
-typedef enum elastic_reduce_op ELASTIC_INT32 {
+typedef enum elastic_reduce_op ELASTIC_ENUM {
   ELASTIC_SUM = 1,
-  ELASTIC_AVERAGE = 2, /* the sum divided by size; INT64 truncates */
+  ELASTIC_AVERAGE = 2, /* the sum divided by size; integers truncate; not for UINT8 */
   ELASTIC_MIN = 3,
-  ELASTIC_MAX = 4
+  ELASTIC_MAX = 4,
+  ELASTIC_PRODUCT = 5 /* as in sums, integers wrap around */
 } elastic_reduce_op;
 
-/* All four: every rank calls them in the same order with equal counts; results are bit-identical on
- * all ranks; memory is the caller's. They block until complete on this rank.
+/* All of them: every rank calls them in the same order with equal counts, which may be 0; results
+ * are bit-identical on all ranks; memory is the caller's. They block until complete on this rank.
  *
  * Errors: ABORTED when the generation is over (`out` is then undefined); NOT_A_MEMBER;
  * FAILED_PRECONDITION after the end of the job; INVALID_ARGUMENT for wrong arguments, before a byte
@@ -250,8 +273,30 @@ ELASTIC_API elastic_status elastic_broadcast(void* data, size_t bytes, int32_t r
 ELASTIC_API elastic_status elastic_allgather(const void* in, void* out, size_t bytes,
                                              const elastic_call_options* options);
 
+/* The same with parts of any sizes, also 0: rank r's has bytes_of[r] bytes and lies in `out` behind
+ * those of the ranks before it. `bytes_of`: size numbers, the same on all ranks. */
+ELASTIC_API elastic_status elastic_allgatherv(const void* in, void* out, const size_t* bytes_of,
+                                              const elastic_call_options* options);
+
+/* Reduces size * count elements of `in` over all ranks; rank r gets part r, `count` elements, in
+ * `out`, which may be that part of `in`. */
+ELASTIC_API elastic_status elastic_reduce_scatter(const void* in, void* out, size_t count,
+                                                  elastic_data_type type, elastic_reduce_op op,
+                                                  const elastic_call_options* options);
+
 /* Returns when every rank has called it. */
 ELASTIC_API elastic_status elastic_barrier(const elastic_call_options* options);
+
+/* Makes connections of their own between all ranks, for collectives that run beside others: those
+ * on different communicators may run at one time, each in one thread. Every rank creates them in
+ * the same order; a number is valid in the generation it was made in, also after a commit that has
+ * let nobody in, and collectives on it answer ABORTED or INVALID_ARGUMENT afterwards. At most 64 in
+ * a generation. They do not count as the collectives that commits go by (elastic_commit).
+ *
+ * Errors: ABORTED; NOT_A_MEMBER; INVALID_ARGUMENT for NULL; RESOURCE_EXHAUSTED; DEADLINE_EXCEEDED,
+ * after which this member cannot go on: exit. */
+ELASTIC_API elastic_status elastic_communicator_create(int32_t* communicator,
+                                                       const elastic_call_options* options);
 
 /* ---- run ----------------------------------------------------------------------------------- */
 
@@ -293,7 +338,7 @@ typedef struct elastic_recovery_stamps {
  * elastic_init. All zero in a world of one. Any thread. */
 ELASTIC_API elastic_status elastic_get_recovery_stamps(elastic_recovery_stamps* stamps);
 
-#undef ELASTIC_INT32
+#undef ELASTIC_ENUM
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -73,6 +73,44 @@ TEST_CASE("Calls before elastic_init name it") {
   REQUIRE(elastic_state_current() == nullptr);
 }
 
+TEST_CASE("A world of one has every collective, communicators and the stop") {
+  LeaveJob();
+  Runtime runtime;
+  REQUIRE(runtime.Init().ok());
+  REQUIRE(elastic_stop_requested() == 0);
+  REQUIRE(runtime.Join().ok());
+  const int32_t in[2] = {3, -4};
+  int32_t out[2] = {0, 0};
+  Communicator other;
+  REQUIRE(runtime.CreateCommunicator(&other).ok());
+  REQUIRE(other.ReduceScatter(in, out, 2, Op::kProduct).ok());
+  REQUIRE(out[1] == -4);
+  const size_t bytes_of[1] = {sizeof in};
+  out[1] = 0;
+  REQUIRE(runtime.AllGatherV(in, out, bytes_of).ok());
+  REQUIRE(out[1] == -4);
+  uint8_t pixels[1] = {7};
+  REQUIRE(runtime.AllReduce(pixels, 1, Op::kMax).ok());
+  REQUIRE(runtime.AllReduce(pixels, 0).ok());
+  REQUIRE(runtime.AllReduce(pixels, 1, Op::kAverage).code() == Code::kInvalidArgument);
+  REQUIRE(elastic_allgatherv(in, out, nullptr, nullptr) == ELASTIC_INVALID_ARGUMENT);
+  REQUIRE(runtime.RequestStop().ok());
+  REQUIRE_FALSE(runtime.StopRequested());
+  REQUIRE(runtime.Commit(1).ok());
+  REQUIRE(runtime.StopRequested());
+}
+
+TEST_CASE("Call options of a program built before there were communicators are taken") {
+  LeaveJob();
+  Runtime runtime;
+  REQUIRE(runtime.Init().ok());
+  REQUIRE(runtime.Join().ok());
+  elastic_call_options options{};
+  options.struct_size = offsetof(elastic_call_options, communicator);
+  options.communicator = 12345;  // not theirs
+  REQUIRE(elastic_barrier(&options) == ELASTIC_OK);
+}
+
 TEST_CASE("Before elastic_join rank, size and collectives fail and name the call to make") {
   LeaveJob();
   Runtime runtime;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,14 +76,29 @@ class Session {
   virtual Status Commit(uint64_t step, Deadline deadline) = 0;
   // The program is at its end with the committed state; OK once the job is finished (P29).
   virtual Status Finish(Deadline deadline) = 0;
+  // Asks all ranks to stop; they see it at once, when a commit has returned. Any thread.
+  virtual void RequestStop() = 0;
+  virtual bool stop_requested() const = 0;
   // The job is finished, or this process was told to leave: nothing is left to do but to exit 0.
   virtual bool done() const = 0;
 
+  // On which connections of the generation a collective runs, and for how long at most.
+  struct Call {
+    Deadline deadline;
+    int communicator = 0;  // 0: those that the generation was entered with; else from below
+  };
+  // One more set of connections of this generation, by all ranks in the same order. Operations on
+  // different ones may run at one time, in different threads.
+  virtual StatusOr<int> CreateCommunicator(Deadline deadline) = 0;
   virtual Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
-                           Deadline deadline) = 0;
-  virtual Status Broadcast(void* data, size_t bytes, int root, Deadline deadline) = 0;
-  virtual Status AllGather(const void* in, void* out, size_t bytes, Deadline deadline) = 0;
-  virtual Status Barrier(Deadline deadline) = 0;
+                           const Call& call) = 0;
+  virtual Status ReduceScatter(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                               const Call& call) = 0;
+  virtual Status Broadcast(void* data, size_t bytes, int root, const Call& call) = 0;
+  // Rank r's part has bytes_of[r] bytes; one number for each rank.
+  virtual Status AllGather(const void* in, void* out, std::span<const size_t> bytes_of,
+                           const Call& call) = 0;
+  virtual Status Barrier(const Call& call) = 0;
 
   // ---- the program's own loop
   virtual Standing standing() const = 0;

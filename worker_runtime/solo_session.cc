@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "collectives/limits.h"
+#include "collectives/reduce.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/unique_fd.h"
 
@@ -103,6 +105,7 @@ Status SoloSession::Commit(uint64_t step, Deadline) {
     memory_->Flip();
   }
   step_ = step;
+  stop_requested_ = stop_wanted_;
   return OkStatus();
 }
 
@@ -112,28 +115,44 @@ Status SoloSession::Finish(Deadline) {
   return OkStatus();
 }
 
-Status SoloSession::AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp,
-                              Deadline) {
-  if (in != out) {
+StatusOr<int> SoloSession::CreateCommunicator(Deadline) {
+  if (created_ == kCreatedCommunicatorsMax) {
+    return TooManyCommunicators();
+  }
+  return ++created_;
+}
+
+Status SoloSession::AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                              const Call& call) {
+  return ReduceScatter(in, out, count, type, op, call);
+}
+
+Status SoloSession::ReduceScatter(const void* in, void* out, size_t count, DataType type,
+                                  ReduceOp op, const Call&) {
+  if (ReduceKernelOf(type, op) == nullptr) {
+    return InvalidArgumentError("there is no average of u8, whose sums wrap at 256");
+  }
+  if (in != out && count > 0) {
     std::memmove(out, in, count * SizeOf(type));
   }
   return OkStatus();
 }
 
-Status SoloSession::Broadcast(void*, size_t, int root, Deadline) {
+Status SoloSession::Broadcast(void*, size_t, int root, const Call&) {
   if (root != 0) {
     return InvalidArgumentError(StrCat("root ", root, " is not a rank: the size is 1"));
   }
   return OkStatus();
 }
 
-Status SoloSession::AllGather(const void* in, void* out, size_t bytes, Deadline) {
-  if (in != out) {
-    std::memmove(out, in, bytes);
+Status SoloSession::AllGather(const void* in, void* out, std::span<const size_t> bytes_of,
+                              const Call&) {
+  if (in != out && bytes_of[0] > 0) {
+    std::memmove(out, in, bytes_of[0]);
   }
   return OkStatus();
 }
 
-Status SoloSession::Barrier(Deadline) { return OkStatus(); }
+Status SoloSession::Barrier(const Call&) { return OkStatus(); }
 
 }  // namespace elastic::internal

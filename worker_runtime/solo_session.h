@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,13 +29,19 @@ class SoloSession final : public Session {
   std::optional<Membership> membership() const override;
   Status Commit(uint64_t step, Deadline deadline) override;
   Status Finish(Deadline deadline) override;
+  void RequestStop() override { stop_wanted_ = true; }
+  bool stop_requested() const override { return stop_requested_; }
   bool done() const override { return done_; }
 
+  StatusOr<int> CreateCommunicator(Deadline deadline) override;
   Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
-                   Deadline deadline) override;
-  Status Broadcast(void* data, size_t bytes, int root, Deadline deadline) override;
-  Status AllGather(const void* in, void* out, size_t bytes, Deadline deadline) override;
-  Status Barrier(Deadline deadline) override;
+                   const Call& call) override;
+  Status ReduceScatter(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                       const Call& call) override;
+  Status Broadcast(void* data, size_t bytes, int root, const Call& call) override;
+  Status AllGather(const void* in, void* out, std::span<const size_t> bytes_of,
+                   const Call& call) override;
+  Status Barrier(const Call& call) override;
 
   RecoveryTimes recovery_times() const override { return {}; }
 
@@ -53,10 +60,13 @@ class SoloSession final : public Session {
   std::unique_ptr<StateMemory> memory_;
   std::unique_ptr<StateItems> items_;
   uint64_t step_ = 0;
+  int created_ = 0;  // communicators
   bool joined_ = false;
   bool done_ = false;
   UniqueFd loop_fd_;
   std::map<std::string, std::string> store_;
+  std::atomic<bool> stop_wanted_ = false;
+  bool stop_requested_ = false;
 };
 
 }  // namespace elastic::internal

@@ -152,6 +152,10 @@ void AgentDriver::Carry(const agent_action::TellLeave& action) {
   link_->Send(action.process, local::MakeFrame(local::FrameKind::kLeave));
 }
 
+void AgentDriver::Carry(const agent_action::TellStop& action) {
+  link_->Send(action.process, local::MakeFrame(local::FrameKind::kStopWanted));
+}
+
 std::vector<std::string> AgentDriver::EnvironmentOf(const WorkerEntry& entry) const {
   std::map<std::string, std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {

@@ -357,6 +357,12 @@ Status AgentDriver::Said(WorkerIncarnation process, local::FrameKind kind,
            process);
       return OkStatus();
     }
+    case local::FrameKind::kProgramError: {
+      ASSIGN_OR_RETURN(const local::ProgramError body, local::BodyOf<local::ProgramError>(frame));
+      const size_t bytes = strnlen(body.message, sizeof body.message);
+      Feed(agent_event::ProgramFailed{process, std::string(body.message, bytes)}, process);
+      return OkStatus();
+    }
     case local::FrameKind::kLeaving:
       Feed(agent_event::Leaving{process}, process);
       return OkStatus();

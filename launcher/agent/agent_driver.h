@@ -94,6 +94,7 @@ class AgentDriver final : private WorkerLink::Owner {
   void Carry(const agent_action::DeliverFinish& action);
   void Carry(const agent_action::TellLeave& action);
   void Carry(const agent_action::AnswerStore& action);  // agent_store_calls.cc
+  void Carry(const agent_action::TellStop& action);
   void Carry(const agent_action::Spawn& action);
   void Carry(const agent_action::Kill& action);
   void Carry(const agent_action::Forget& action);

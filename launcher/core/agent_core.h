@@ -76,6 +76,10 @@ struct Finished {
   GenerationId generation;
   Held state;
 };
+struct ProgramFailed {
+  WorkerIncarnation process;
+  std::string message;
+};  // it gives up, and every other life of the program would too
 struct Leaving {
   WorkerIncarnation process;
 };  // its runtime was shut down on purpose: the owner mutex was unlocked; may come twice
@@ -123,10 +127,10 @@ using AgentEvent =
     std::variant<agent_event::Registered, agent_event::StreamLost, agent_event::DirectiveCame,
                  agent_event::Spawned, agent_event::SpawnFailed, agent_event::Ready,
                  agent_event::Entered, agent_event::Accused, agent_event::Finished,
-                 agent_event::Leaving, agent_event::PageRead, agent_event::OwnerDied,
-                 agent_event::Exited, agent_event::BeatMissed, agent_event::LauncherGone,
-                 agent_event::Refused, agent_event::PutCame, agent_event::GetCame,
-                 agent_event::CopiesServed, agent_event::TimePassed>;
+                 agent_event::Leaving, agent_event::ProgramFailed, agent_event::PageRead,
+                 agent_event::OwnerDied, agent_event::Exited, agent_event::BeatMissed,
+                 agent_event::LauncherGone, agent_event::Refused, agent_event::PutCame,
+                 agent_event::GetCame, agent_event::CopiesServed, agent_event::TimePassed>;
 
 // ---- actions -----------------------------------------------------------------------------------
 namespace agent_action {
@@ -169,6 +173,11 @@ struct TellLeave {
 struct AnswerStore {
   AgentStore::Answer answer;
 };
+// The job is being stopped: a runtime that computes in no generation leaves, others agree on a
+// step.
+struct TellStop {
+  WorkerIncarnation process;
+};
 struct Spawn {
   WorkerIncarnation process;
   int32_t slot = 0;
@@ -195,9 +204,9 @@ struct EndAgent {
 using AgentAction =
     std::variant<agent_action::Fence, agent_action::Reset, agent_action::OfferAgain,
                  agent_action::DeliverRoster, agent_action::DeliverFinish, agent_action::TellLeave,
-                 agent_action::AnswerStore, agent_action::Spawn, agent_action::Kill,
-                 agent_action::Forget, agent_action::Report, agent_action::StampDeadline,
-                 agent_action::Say, agent_action::EndAgent>;
+                 agent_action::AnswerStore, agent_action::TellStop, agent_action::Spawn,
+                 agent_action::Kill, agent_action::Forget, agent_action::Report,
+                 agent_action::StampDeadline, agent_action::Say, agent_action::EndAgent>;
 using AgentActions = std::vector<AgentAction>;
 
 class AgentCore {

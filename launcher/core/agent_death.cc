@@ -177,6 +177,15 @@ void AgentCore::State::On(const agent_event::Accused& event) {
   }
 }
 
+void AgentCore::State::On(const agent_event::ProgramFailed& event) {
+  AgentWorker* worker = Of(event.process);
+  if (worker == nullptr || worker->dead) {
+    return;
+  }
+  worker->program_error = event.message;
+  dirty = true;
+}
+
 void AgentCore::State::On(const agent_event::Finished& event) {
   AgentWorker* worker = Of(event.process);
   if (worker == nullptr || worker->dead || !SawGeneration(*worker, event.generation)) {

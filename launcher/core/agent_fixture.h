@@ -150,6 +150,9 @@ class Fixture {
     if (const auto* finish = std::get_if<DeliverFinish>(&action)) {
       return "finish to " + ToString(finish->process);
     }
+    if (const auto* stop = std::get_if<TellStop>(&action)) {
+      return "stop " + ToString(stop->process);
+    }
     if (const auto* leave = std::get_if<TellLeave>(&action)) {
       return "leave to " + ToString(leave->process);
     }

@@ -211,7 +211,8 @@ TEST_CASE("A graceful stop asks all at once and kills after the grace period") {
   host.Start();
   Directive stop = host.MakeDirective();
   stop.stop = StopMode::kGraceful;
-  CHECK(host.Feed(agent_event::DirectiveCame{stop}) == "kill 7.1 15; kill 7.2 15; report");
+  CHECK(host.Feed(agent_event::DirectiveCame{stop}) ==
+        "stop 7.1; stop 7.2; kill 7.1 15; kill 7.2 15; report");
   CHECK(host.Feed(agent_event::Exited{Worker(1), {false, 0}, host.Read(1)}) == "report");
   SECTION("time passes") {
     host.now += kGracePeriodDefault;
@@ -241,7 +242,7 @@ TEST_CASE("An agent that the server refuses stops its workers and ends as a fail
   Fixture host;
   host.Start();
   CHECK(host.Feed(agent_event::Refused{StatusCode::kFailedPrecondition, "another job"}) ==
-        "kill 7.1 15; kill 7.2 15; report");
+        "stop 7.1; stop 7.2; kill 7.1 15; kill 7.2 15; report");
   CHECK(host.errors == 1);
   host.Feed(agent_event::Exited{Worker(1), {true, 15}, host.Read(1)});
   CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 15}, host.Read(2)}) == "report; end 1");
@@ -263,7 +264,8 @@ TEST_CASE("A refusal in a stop is the server's end: nothing is wrong") {
 TEST_CASE("Without its launcher an agent stops its workers and ends (P21)") {
   Fixture host;
   host.Start();
-  CHECK(host.Feed(agent_event::LauncherGone{"closed"}) == "kill 7.1 15; kill 7.2 15; report");
+  CHECK(host.Feed(agent_event::LauncherGone{"closed"}) ==
+        "stop 7.1; stop 7.2; kill 7.1 15; kill 7.2 15; report");
   host.Feed(agent_event::Exited{Worker(1), {true, 15}, host.Read(1)});
   CHECK(host.Feed(agent_event::Exited{Worker(2), {true, 15}, host.Read(2)}) == "report; end 0");
 }

@@ -39,6 +39,7 @@ WorkerReport ReportOf(const AgentWorker& worker, Instant now) {
         worker.accusations, std::back_inserter(report.accusations),
         [&](const Accusation& entry) { return entry.generation == reading.generation; });
   }
+  report.program_error = worker.program_error;
   report.held = reading.held;
   report.joined = worker.ready;
   report.data = worker.data;

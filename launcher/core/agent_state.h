@@ -43,6 +43,7 @@ struct AgentWorker {
   GenerationId entered;
   GenerationId finished_in;
   Held finished;
+  std::optional<std::string> program_error;
   std::vector<Accusation> accusations;
   std::set<GenerationNumber> delivered;
   GenerationNumber delivered_last;
@@ -77,6 +78,7 @@ struct AgentCore::State {
   void On(const agent_event::Accused& event);
   void On(const agent_event::Finished& event);
   void On(const agent_event::Leaving& event);
+  void On(const agent_event::ProgramFailed& event);
   void On(const agent_event::PageRead& event);
   void On(const agent_event::OwnerDied& event);
   void On(const agent_event::Exited& event);

@@ -56,6 +56,9 @@ void AgentCore::State::Stop(StopMode mode, const std::string& reason) {
     kill_at = now + settings.grace_period;
     for (auto& [incarnation, worker] : workers) {
       worker.kill_at.reset();  // the stop's end counts for all
+      if (worker.ready && !worker.reaped) {
+        Emit(agent_action::TellStop{worker.process});
+      }
     }
     SignalAll(15);
   }

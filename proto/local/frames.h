@@ -33,6 +33,7 @@ enum class FrameKind : uint16_t {
   kLeaving = 7,
   kPut = 8,
   kGet = 9,
+  kProgramError = 13,
   // agent -> worker
   kWelcome = 32,
   kRefused = 33,
@@ -41,6 +42,7 @@ enum class FrameKind : uint16_t {
   kLeave = 36,
   kOfferedAgain = 37,
   kStoreAnswer = 38,
+  kStopWanted = 44,
 };
 
 constexpr bool IsFromWorker(FrameKind kind) {
@@ -53,7 +55,8 @@ constexpr bool IsFromWorker(FrameKind kind) {
     case FrameKind::kWordSettled:
     case FrameKind::kLeaving:
     case FrameKind::kPut:
-    case FrameKind::kGet: return true;
+    case FrameKind::kGet:
+    case FrameKind::kProgramError: return true;
     default: return false;
   }
 }
@@ -65,7 +68,8 @@ constexpr bool IsFromAgent(FrameKind kind) {
     case FrameKind::kFinishRecorded:
     case FrameKind::kLeave:
     case FrameKind::kOfferedAgain:
-    case FrameKind::kStoreAnswer: return true;
+    case FrameKind::kStoreAnswer:
+    case FrameKind::kStopWanted: return true;
     default: return false;
   }
 }
@@ -123,7 +127,11 @@ struct Finished {
   WireGeneration generation;
   WireHeld state;
 };
-// kWordSettled and kLeaving have no body; kLeave neither.
+// An error that every life of this program would make again: the job is to end with it.
+struct ProgramError {
+  char message[kMessageBytes];
+};
+// kWordSettled and kLeaving have no body; kLeave and kStopWanted neither.
 
 // Put and get in the generation that the worker is in; `request` returns in the answer.
 struct Put {

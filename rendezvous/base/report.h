@@ -82,6 +82,8 @@ struct WorkerReport {
   DeathCause cause = DeathCause::kUnspecified;  // when dead
   std::optional<ExitStatus> exit;               // when reaped
   bool released = false;  // left in order (drained, told to exit): exit 0 is no failure
+  // What every life of the program would do wrong again; the job ends with it.
+  std::optional<std::string> program_error;
   friend bool operator==(const WorkerReport&, const WorkerReport&) = default;
 };
 

@@ -61,6 +61,9 @@ v1::WorkerReport ToProto(const WorkerReport& worker) {
     proto.mutable_exit()->set_code(worker.exit->code);
   }
   proto.set_released(worker.released);
+  if (worker.program_error.has_value()) {
+    proto.set_program_error(Utf8(*worker.program_error));
+  }
   return proto;
 }
 
@@ -87,6 +90,9 @@ StatusOr<WorkerReport> FromProto(const v1::WorkerReport& proto) {
         {FromProto(accusation.generation()), FromProto(accusation.accused())});
   }
   worker.released = proto.released();
+  if (proto.has_program_error()) {
+    worker.program_error = proto.program_error();
+  }
   return worker;
 }
 

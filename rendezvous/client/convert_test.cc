@@ -88,7 +88,8 @@ class Maker {
             .exit = Perhaps([&] {
               return ExitStatus{Flag(), static_cast<int32_t>(U32())};
             }),
-            .released = Flag()};
+            .released = Flag(),
+            .program_error = Perhaps([&] { return Text(); })};
   }
   StoreKey Key() { return {Generation(), "k" + Text()}; }
   StorePut Put() { return {Key(), Text()}; }

@@ -169,6 +169,7 @@ struct Membership::State {
   void RemoveLateEntrants();  // membership_loss.cc
   void CloseIfBroken();       // membership_loss.cc
   void RecordIfFinished();    // membership_finish.cc
+  bool EndIfProgramErred();
   bool FirstRoundIsOver() const;
   void FormFirst();        // membership_first.cc
   void FormSuccessor();    // membership_form.cc

@@ -231,6 +231,8 @@ void Story::Change(Actor& actor, const Words& words) {
       report.finished = ParseHeld(version);
     } else if (word == "puts" || word == "gets") {
       UseStore(actor, word, words.at(++i));
+    } else if (word == "errs") {
+      report.program_error = "ranks make different calls";
     } else if (word == "dies") {
       Die(actor, i + 1 < words.size() ? words[++i] : "");
     } else if (word == "accuses") {

@@ -320,6 +320,10 @@ void Sim::Carry(int index, const AgentAction& action, std::deque<AgentAction>& q
                   [this](Process& process) { Feed(process, worker_event::LeaveTold{}); });
   } else if (const auto* spawn = std::get_if<agent_action::Spawn>(&action)) {
     Spawn(index, *spawn);
+  } else if (const auto* stop = std::get_if<agent_action::TellStop>(&action)) {
+    FrameToWorker(*Find(stop->process), [this](Process& process) {
+      Feed(process, worker_event::StopWanted{kStopByOperator});
+    });
   } else if (const auto* kill = std::get_if<agent_action::Kill>(&action)) {
     Trace("  kill ", ToString(kill->process), " with ", kill->signal);
     const Duration delay = kill->signal == 9 ? Between(0, 2000) : Between(0, 30'000);

@@ -54,6 +54,11 @@ struct Options {
         linger(flags.Number("--linger-us", 0)),
         linger_rank(static_cast<int>(flags.Number("--linger-rank", -1))),
         grandchild(flags.Number("--grandchild", 0) != 0),
+        uneven_at(flags.Number("--uneven-at", -1)),
+        uneven_slot(static_cast<int>(flags.Number("--uneven-slot", 1))),
+        uneven(flags.Text("--uneven", "label")),
+        stop_at(flags.Number("--stop-at", -1)),
+        stop_slot(static_cast<int>(flags.Number("--stop-slot", 1))),
         on_term(flags.Text("--on-term", "default")) {
     flags.Check();
     state_bytes = std::max(state_bytes, sizeof(OracleState));
@@ -79,8 +84,14 @@ struct Options {
   std::chrono::microseconds last_line;  // after an error: shut down, wait, print a line; -1: not
   std::chrono::microseconds linger;     // before linger_rank returns from its function
   int linger_rank;
-  bool grandchild;      // leaves a process with a session of its own behind
-  std::string on_term;  // default, exit (logs it, exits 0), ignore (logs it), return (an error)
+  bool grandchild;    // leaves a process with a session of its own behind
+  int64_t uneven_at;  // step in which slot uneven_slot does what the others don't:
+  int uneven_slot;
+  std::string uneven;  // label (commits with another step), twice (commits again), return
+  int64_t stop_at;     // step in which slot stop_slot asks all ranks to stop
+  int stop_slot;
+  std::string on_term;  // default, exit (logs it, exits 0), ignore (logs it), return (an error),
+                        // stop (logs it; at the step that all ranks agree on)
 };
 
 EventLog* g_log = nullptr;  // for the signal handler
@@ -91,6 +102,11 @@ void OnTerm(int) {
 }
 void OnTermIgnored(int) { g_log->WriteFromSignal("term"); }
 volatile std::sig_atomic_t g_asked_to_return = 0;
+volatile std::sig_atomic_t g_asked_to_stop = 0;
+void OnTermStopped(int) {
+  g_log->WriteFromSignal("term");
+  g_asked_to_stop = 1;
+}
 void OnTermReturned(int) { g_asked_to_return = 1; }
 
 class Oracle {
@@ -115,7 +131,13 @@ class Oracle {
       return 2;
     }
     if (!options_.log.empty() && access((options_.log + "/began").c_str(), F_OK) == 0) {
-      std::this_thread::sleep_for(options_.newcomer_delay);
+      const auto until = std::chrono::steady_clock::now() + options_.newcomer_delay;
+      while (g_asked_to_stop == 0 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      if (g_asked_to_stop != 0) {
+        return 0;
+      }
     }
     const elastic_status status = elastic_run(
         [](void* self) { return static_cast<elastic_status>(static_cast<Oracle*>(self)->Train()); },
@@ -140,6 +162,7 @@ class Oracle {
     if (options_.on_term != "default") {
       std::signal(SIGTERM, options_.on_term == "exit"     ? OnTerm
                            : options_.on_term == "return" ? OnTermReturned
+                           : options_.on_term == "stop"   ? OnTermStopped
                                                           : OnTermIgnored);
     }
     if (options_.grandchild && fork() == 0) {
@@ -165,6 +188,10 @@ class Oracle {
       if (const int status = Step(); status != ELASTIC_OK) {
         // The others leave too: this is no time to wait for a new generation.
         return g_asked_to_return != 0 ? ELASTIC_INTERNAL : status;
+      }
+      const bool obeys = options_.stop_at >= 0 || options_.on_term == "stop";
+      if (obeys && runtime_.StopRequested()) {
+        break;
       }
     }
     log_.Write("end " + Where(Current().steps) + " " + std::to_string(BootNanoseconds()));
@@ -208,8 +235,23 @@ class Oracle {
     if (const int status = BigReduce(); status != ELASTIC_OK) {
       return status;
     }
+    if (static_cast<int64_t>(step) == options_.stop_at &&
+        runtime_.local_rank() == options_.stop_slot) {
+      (void)runtime_.RequestStop();
+    }
     WriteNext(sums, step, generation);
-    return static_cast<int>(runtime_.Commit(step + 1).code());
+    const bool uneven = static_cast<int64_t>(step) == options_.uneven_at &&
+                        runtime_.local_rank() == options_.uneven_slot;
+    if (uneven && options_.uneven == "return") {
+      options_.steps = step;
+      return ELASTIC_OK;
+    }
+    const uint64_t label = uneven && options_.uneven == "label" ? step + 1000 : step + 1;
+    if (Status status = runtime_.Commit(label); !status.ok()) {
+      return static_cast<int>(status.code());
+    }
+    return uneven && options_.uneven == "twice" ? static_cast<int>(runtime_.Commit(step + 2).code())
+                                                : ELASTIC_OK;
   }
 
   std::chrono::microseconds StepTime(uint64_t step) {

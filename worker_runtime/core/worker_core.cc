@@ -13,6 +13,7 @@ WorkerActions WorkerCore::Step(const WorkerEvent& event) {
   state_->actions.clear();
   if (!state_->ended) {
     std::visit([this](const auto& alternative) { state_->On(alternative); }, event);
+    state_->LeaveIfStopped();
   }
   return std::exchange(state_->actions, {});
 }

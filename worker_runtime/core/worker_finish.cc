@@ -23,6 +23,18 @@ void WorkerCore::State::On(const worker_event::FinishRecorded& event) {
   Emit(worker_action::RunReturns{finished_in != event.record.generation});
 }
 
+// No generation is formed any more once the operator stops the job, so who is in none waits for
+// nothing.
+void WorkerCore::State::LeaveIfStopped() {
+  const bool busy = call.valid() || stage != CommitStage::kIdle || pending_cas.has_value() ||
+                    fetch.taking != TakeStage::kNone;
+  if ((stop_wanted & kStopByOperator) == 0 || busy || ended) {
+    return;
+  }
+  ended = true;
+  Emit(worker_action::RunReturns{true});
+}
+
 void WorkerCore::State::On(const worker_event::LeaveTold&) {
   if (call.valid()) {
     Emit(worker_action::Close{call});

@@ -108,6 +108,7 @@ struct WorkerCore::State {
   void MarkCommit();
   void NextInterval();
   void EndCommit(bool committed);
+  void LeaveIfStopped();
 
   WorkerIncarnation self;
   WorkerActions actions;  // of the step under way

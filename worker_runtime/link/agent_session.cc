@@ -61,27 +61,35 @@ Status AgentSession::SetUp(const std::string& job_id) {
 }
 
 Status AgentSession::AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
-                               Deadline deadline) {
-  return member_->Collective(Member::Reach::kWorld, [&](Communicator& communicator) {
-    return communicator.AllReduce(in, out, count, type, op, {}, deadline).status();
+                               const Call& call) {
+  return member_->Collective({Member::Reach::kWorld, call.communicator}, [&](Communicator& at) {
+    return at.AllReduce(in, out, count, type, op, {}, call.deadline).status();
   });
 }
 
-Status AgentSession::Broadcast(void* data, size_t bytes, int root, Deadline deadline) {
-  return member_->Collective(Member::Reach::kNotWorld, [&](Communicator& communicator) {
-    return communicator.Broadcast(data, bytes, root, {}, deadline).status();
+Status AgentSession::ReduceScatter(const void* in, void* out, size_t count, DataType type,
+                                   ReduceOp op, const Call& call) {
+  return member_->Collective({Member::Reach::kWorld, call.communicator}, [&](Communicator& at) {
+    return at.ReduceScatter(in, out, count, type, op, {}, call.deadline).status();
   });
 }
 
-Status AgentSession::AllGather(const void* in, void* out, size_t bytes, Deadline deadline) {
-  return member_->Collective(Member::Reach::kWorld, [&](Communicator& communicator) {
-    return communicator.AllGather(in, out, bytes, {}, deadline).status();
+Status AgentSession::Broadcast(void* data, size_t bytes, int root, const Call& call) {
+  return member_->Collective({Member::Reach::kNotWorld, call.communicator}, [&](Communicator& at) {
+    return at.Broadcast(data, bytes, root, {}, call.deadline).status();
   });
 }
 
-Status AgentSession::Barrier(Deadline deadline) {
-  return member_->Collective(Member::Reach::kWorld, [&](Communicator& communicator) {
-    return communicator.Barrier({}, deadline).status();
+Status AgentSession::AllGather(const void* in, void* out, std::span<const size_t> bytes_of,
+                               const Call& call) {
+  return member_->Collective({Member::Reach::kWorld, call.communicator}, [&](Communicator& at) {
+    return at.AllGatherV(in, out, bytes_of, {}, call.deadline).status();
+  });
+}
+
+Status AgentSession::Barrier(const Call& call) {
+  return member_->Collective({Member::Reach::kWorld, call.communicator}, [&](Communicator& at) {
+    return at.Barrier({}, call.deadline).status();
   });
 }
 

@@ -42,13 +42,21 @@ class AgentSession final : public Session {
     return member_->Commit(step, deadline);
   }
   Status Finish(Deadline deadline) override { return member_->Finish(deadline); }
+  void RequestStop() override { member_->RequestStop(); }
+  bool stop_requested() const override { return member_->stop_requested(); }
   bool done() const override { return member_->done(); }
 
+  StatusOr<int> CreateCommunicator(Deadline deadline) override {
+    return member_->CreateCommunicator(deadline);
+  }
   Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op,
-                   Deadline deadline) override;
-  Status Broadcast(void* data, size_t bytes, int root, Deadline deadline) override;
-  Status AllGather(const void* in, void* out, size_t bytes, Deadline deadline) override;
-  Status Barrier(Deadline deadline) override;
+                   const Call& call) override;
+  Status ReduceScatter(const void* in, void* out, size_t count, DataType type, ReduceOp op,
+                       const Call& call) override;
+  Status Broadcast(void* data, size_t bytes, int root, const Call& call) override;
+  Status AllGather(const void* in, void* out, std::span<const size_t> bytes_of,
+                   const Call& call) override;
+  Status Barrier(const Call& call) override;
 
   RecoveryTimes recovery_times() const override;
 

@@ -101,6 +101,52 @@ TEST_CASE("Commits without a collective of the program agree by themselves (P6)"
   REQUIRE(pair.first.agent().held().version == pair.second.agent().held().version);
 }
 
+TEST_CASE("A stop that one rank asks for is seen by all after the same commit") {
+  Pair pair;
+  pair.Step(1);
+  pair.first.session().RequestStop();
+  REQUIRE_FALSE(pair.first.session().stop_requested());
+  pair.Step(2);
+  REQUIRE(pair.first.session().stop_requested());
+  REQUIRE(pair.second.session().stop_requested());
+  // Not after a restore: a member that was behind would not have seen it. The next commit says it.
+  for (PlayedWorker* worker : {&pair.first, &pair.second}) {
+    worker->agent().Fence();
+  }
+  auto first = pair.first.Join();
+  auto second = pair.second.Join();
+  pair.Install(MakeRoster({.number = 2, .parent = 1, .resume = pair.first.agent().held()},
+                          {pair.Holder(pair.first, 0), pair.Holder(pair.second, 1)}));
+  REQUIRE(Result(first).ok());
+  REQUIRE(Result(second).ok());
+  REQUIRE_FALSE(pair.second.session().stop_requested());
+  pair.Step(3);
+  REQUIRE(pair.first.session().stop_requested());
+  REQUIRE(pair.second.session().stop_requested());
+}
+
+TEST_CASE("An operator's stop lets those go that wait for a generation") {
+  Pair pair;
+  pair.Step(1);
+  pair.first.agent().Fence();
+  auto waiting = pair.first.Join();
+  REQUIRE(Pending(waiting));
+  for (PlayedWorker* worker : {&pair.first, &pair.second}) {
+    worker->agent().Send(local::MakeFrame(local::FrameKind::kStopWanted));
+  }
+  REQUIRE(Result(waiting).ok());
+  REQUIRE(pair.first.session().done());
+  // The other one is in its function, and leaves when its generation is over.
+  int64_t value = 1;
+  auto blocked = pair.second.Sum(&value);
+  REQUIRE(Pending(blocked));
+  pair.second.agent().Fence();
+  REQUIRE(Result(blocked).code() == StatusCode::kAborted);
+  auto joined = pair.second.Join();
+  REQUIRE(Result(joined).ok());
+  REQUIRE(pair.second.session().done());
+}
+
 TEST_CASE("A member that is behind takes the resume version from one that holds it") {
   Pair pair;
   pair.Step(1);
@@ -282,7 +328,7 @@ TEST_CASE("Finish returns when the record has come, and the worker is released i
   pair.first.agent().Await(local::FrameKind::kLeaving);
   REQUIRE(pair.first.agent().OwnerWord() == 0);  // unlocked on purpose
   REQUIRE(pair.first.session().Commit(9, std::nullopt).code() == StatusCode::kFailedPrecondition);
-  REQUIRE(pair.first.session().Barrier(std::nullopt).code() == StatusCode::kFailedPrecondition);
+  REQUIRE(pair.first.session().Barrier({}).code() == StatusCode::kFailedPrecondition);
 }
 
 TEST_CASE("A loss before the record calls the function again with the final state") {

@@ -29,19 +29,17 @@ TEST_CASE("A lost connection is reported as an accusation and the call is aborte
 
 TEST_CASE("A rank that makes other calls than its peers gives up, and they are not kept waiting") {
   Pair pair;
-  auto barrier =
-      std::async(std::launch::async, [&] { return pair.first.session().Barrier(std::nullopt); });
+  auto barrier = std::async(std::launch::async, [&] { return pair.first.session().Barrier({}); });
   int64_t value = 1;
   auto sum = std::async(std::launch::async, [&] {
-    return pair.second.session().AllReduce(&value, &value, 1, DataType::kInt64, ReduceOp::kSum,
-                                           std::nullopt);
+    return pair.second.session().AllReduce(&value, &value, 1, DataType::kInt64, ReduceOp::kSum, {});
   });
   for (auto* one : {&barrier, &sum}) {
     const StatusCode code = Result(*one).code();
     REQUIRE((code == StatusCode::kInvalidArgument || code == StatusCode::kAborted));
   }
   // Wrong arguments alone are refused, and the next call is as good as ever; here nothing is.
-  REQUIRE(pair.first.session().Barrier(std::nullopt).code() == StatusCode::kInvalidArgument);
+  REQUIRE(pair.first.session().Barrier({}).code() == StatusCode::kInvalidArgument);
 }
 
 TEST_CASE("Ranks that commit different steps are told both, and nothing more is committed (V7)") {
@@ -62,6 +60,11 @@ TEST_CASE("Ranks that commit different steps are told both, and nothing more is 
                                  "generation), rank 0 step 2 (its 3rd)"));
   }
   REQUIRE(pair.first.session().Commit(4, {}).code() == StatusCode::kInvalidArgument);
+  // The agent is told, so that the job can end with it.
+  const auto frame = pair.second.agent().Await(local::FrameKind::kProgramError);
+  const auto body = local::BodyOf<local::ProgramError>(frame);
+  REQUIRE(body.ok());
+  REQUIRE_THAT(body->message, Catch::Contains("rank 1 has committed step 3"));
 }
 
 TEST_CASE("A rank that commits too rarely ends the job instead of waiting for ever (V7)") {
@@ -87,10 +90,9 @@ TEST_CASE("A rank that commits too rarely ends the job instead of waiting for ev
 
 TEST_CASE("Wrong arguments leave the member as it is") {
   Pair pair;
-  REQUIRE(pair.first.session().Broadcast(nullptr, 8, 0, std::nullopt).code() ==
-          StatusCode::kInvalidArgument);
+  REQUIRE(pair.first.session().Broadcast(nullptr, 8, 0, {}).code() == StatusCode::kInvalidArgument);
   auto first = std::async(std::launch::async, [&] { return pair.first.session().Barrier({}); });
-  REQUIRE(pair.second.session().Barrier(std::nullopt).ok());
+  REQUIRE(pair.second.session().Barrier({}).ok());
   REQUIRE(Result(first).ok());
 }
 

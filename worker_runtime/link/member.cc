@@ -118,6 +118,7 @@ void Member::Carry(const Action& action) {
     commit_.copy = action.version;
   } else if constexpr (std::is_same_v<Action, CommitReturns>) {
     commit_.answer = action.committed;
+    stop_requested_ = stop_requested_ || action.stop != 0;
   } else if constexpr (std::is_same_v<Action, Open>) {
     OpenCall(action.roster, action.restored);
   } else if constexpr (std::is_same_v<Action, Close>) {
@@ -130,8 +131,8 @@ void Member::Carry(const Action& action) {
   } else if constexpr (std::is_same_v<Action, Warn>) {
     LogWarning(action.message);
   } else if constexpr (std::is_same_v<Action, Fatal>) {
-    GiveUp(action.of_program ? InvalidArgumentError(action.message)
-                             : InternalError(action.message));
+    action.of_program ? GiveUpProgram(InvalidArgumentError(action.message))
+                      : GiveUp(InternalError(action.message));
   } else {
     if constexpr (std::is_same_v<Action, RunReturns>) {
       returned_ = true;
@@ -146,6 +147,7 @@ void Member::OpenCall(const Roster& roster, bool restored) {
   }
   if (restored) {
     opened_ = roster;
+    stop_requested_ = false;  // some may not have heard: the next commit says it again
     Stamp(parts_.page.stamps().restored);
   } else {
     SetCall(roster);
@@ -161,6 +163,13 @@ void Member::GiveUp(Status why) {
   WakeRuntime();
   RingLoop();
   changed_.notify_all();
+}
+
+void Member::GiveUpProgram(Status why) {
+  local::ProgramError body{};
+  why.message().copy(body.message, sizeof body.message - 1);
+  Send(local::MakeFrame(local::FrameKind::kProgramError, body));
+  GiveUp(std::move(why));
 }
 
 void Member::Send(local::Frame frame) { parts_.socket.Send(std::move(frame)); }
@@ -214,6 +223,12 @@ void Member::LeaveCame() {
   Feed(worker_event::LeaveTold{});
 }
 
+void Member::StopCame() {
+  MutexLock lock(mutex_);
+  FeedWord();
+  Feed(worker_event::StopWanted{kStopByOperator});
+}
+
 // The word first: what is open under the old name is over by now.
 void Member::OfferedAgain(WorkerIncarnation self) {
   MutexLock lock(mutex_);
@@ -228,7 +243,7 @@ void Member::MeshCame(const GenerationId& generation, std::unique_ptr<Mesh> mesh
   MutexLock lock(mutex_);
   Wires& wires = wires_[generation.number];
   if (wires.generation != generation) {
-    wires = Wires{.generation = generation, .main = nullptr};
+    wires = Wires{.generation = generation, .main = nullptr, .created = {}};
   }
   wires.main = std::move(communicator);
   Stamp(parts_.page.stamps().edges_up);
@@ -308,6 +323,11 @@ void Member::Disconnect(GenerationNumber up_to) {
     auto gone = wires_.extract(wires_.begin());
     if (gone.mapped().main != nullptr) {
       gone.mapped().main->Abort();
+    }
+    for (const auto& communicator : gone.mapped().created) {
+      if (communicator != nullptr) {
+        communicator->Abort();
+      }
     }
     dropped.insert(std::move(gone));
   }

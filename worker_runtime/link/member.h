@@ -50,6 +50,7 @@ class Member final : public StateSource {
   void RosterCame(Roster roster);
   void FinishCame(const FinishRecord& record);
   void LeaveCame();
+  void StopCame();
   void OfferedAgain(WorkerIncarnation self);
   void MeshCame(const GenerationId& generation, std::unique_ptr<Mesh> mesh);
   // The other way round: gives the mesh back if this worker has not used its generation's edges.
@@ -72,6 +73,13 @@ class Member final : public StateSource {
 
   // Connect, RetryEdges, Disconnect, Fetch, AcceptState and RunReturns, in order.
   std::deque<WorkerAction> TakeLinkWork();
+  // Further connections of a generation that the program has asked for.
+  struct Wanted {
+    Roster roster;
+    Channel channel;
+  };
+  std::deque<Wanted> TakeWanted();
+  void CreatedMeshCame(const GenerationId& generation, Channel channel, std::unique_ptr<Mesh> mesh);
   // True once after the word has moved to another generation: askers may be answered now.
   bool TakeRetryRequests();
   // Destroys the communicators of generations up to it and lets the bell fall silent.
@@ -100,6 +108,8 @@ class Member final : public StateSource {
   std::optional<Membership> membership();
   Status Commit(uint64_t step, Deadline deadline);
   Status Finish(Deadline deadline);
+  void RequestStop();  // any thread
+  bool stop_requested();
   bool done();
   Standing standing();
   std::vector<MemberView> members();
@@ -110,8 +120,13 @@ class Member final : public StateSource {
   // Runs one operation on the program's communicator, stamped as `phase`, and handles its errors.
   // kWorld: no rank completes it before all have called it, so a commit may go by it (P6).
   enum class Reach : uint8_t { kWorld, kNotWorld };
+  struct Where {
+    Reach reach = Reach::kWorld;
+    int communicator = 0;  // as in Session::Call; only 0 is what commits go by
+  };
   template <class Operation>
-  Status Collective(Reach reach, Operation operation, Phase phase = Phase::kInCollective);
+  Status Collective(Where where, Operation operation, Phase phase = Phase::kInCollective);
+  StatusOr<int> CreateCommunicator(Deadline deadline);
 
  private:
   // The connections of one generation. Shared by the table and the thread that is inside an
@@ -119,6 +134,7 @@ class Member final : public StateSource {
   struct Wires {
     GenerationId generation;
     std::shared_ptr<Communicator> main;
+    std::vector<std::shared_ptr<Communicator>> created;  // null: its edges don't stand yet
     bool used = false;  // entered: what breaks from now on is somebody's loss
     bool said_finished = false;
   };
@@ -141,6 +157,8 @@ class Member final : public StateSource {
   void OpenCall(const Roster& roster, bool restored) REQUIRES_LOCK(mutex_);
   // This worker cannot go on: every later call answers with `why`.
   void GiveUp(Status why) REQUIRES_LOCK(mutex_);
+  // And so would every other life of it: the job is to end.
+  void GiveUpProgram(Status why) REQUIRES_LOCK(mutex_);
   void Send(local::Frame frame) REQUIRES_LOCK(mutex_);
   const Wires* WiresOf(const GenerationId& generation) REQUIRES_LOCK(mutex_);
   void WakeRuntime();
@@ -174,8 +192,8 @@ class Member final : public StateSource {
   // opened, run may return, or the deadline has passed (then OK as well, and there is no news).
   Status WaitForNews(Deadline deadline) REQUIRES_LOCK(mutex_);
   void SetProgramPhase(Phase phase) REQUIRES_LOCK(mutex_);
-  StatusOr<std::shared_ptr<Communicator>> BeginCollective(Reach reach, Phase phase);
-  Status EndCollective(Reach reach, const Communicator& communicator, const Status& status);
+  StatusOr<std::shared_ptr<Communicator>> BeginCollective(Where where, Phase phase);
+  Status EndCollective(Where where, const Communicator& communicator, const Status& status);
 
   // member_loop.cc: what Poll says, and the descriptor that says the same.
   StatusOr<LoopEvent> LookForLoop() REQUIRES_LOCK(mutex_);
@@ -201,6 +219,7 @@ class Member final : public StateSource {
   std::unique_ptr<StateMemory> memory_ GUARDED_BY(mutex_);
   std::map<GenerationNumber, Wires> wires_ GUARDED_BY(mutex_);
   std::deque<WorkerAction> link_work_ GUARDED_BY(mutex_);
+  std::deque<Wanted> wanted_ GUARDED_BY(mutex_);
   GenerationNumber word_generation_ GUARDED_BY(mutex_);
   bool retry_requests_ GUARDED_BY(mutex_) = false;
   size_t offered_bytes_ GUARDED_BY(mutex_) = 0;
@@ -213,7 +232,8 @@ class Member final : public StateSource {
   std::optional<Membership> membership_ GUARDED_BY(mutex_);  // in it
   bool call_over_ GUARDED_BY(mutex_) = false;
   CommitCall commit_ GUARDED_BY(mutex_);
-  Agreement contribution_ GUARDED_BY(mutex_);  // to the world collectives of the program
+  bool stop_requested_ GUARDED_BY(mutex_) = false;  // agreed by a commit of this call
+  Agreement contribution_ GUARDED_BY(mutex_);       // to the world collectives of the program
   Phase program_phase_ GUARDED_BY(mutex_) = Phase::kOutside;
   bool returned_ GUARDED_BY(mutex_) = false;  // RunReturns
 
@@ -228,10 +248,10 @@ class Member final : public StateSource {
 };
 
 template <class Operation>
-Status Member::Collective(Reach reach, Operation operation, Phase phase) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> communicator, BeginCollective(reach, phase));
+Status Member::Collective(Where where, Operation operation, Phase phase) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Communicator> communicator, BeginCollective(where, phase));
   const Status status = operation(*communicator);
-  return EndCollective(reach, *communicator, status);
+  return EndCollective(where, *communicator, status);
 }
 
 }  // namespace elastic::internal

@@ -67,12 +67,15 @@ Status Member::CallStatus() {
   if (!fatal_.ok()) {
     return fatal_;
   }
+  if (call_ && call_over_) {
+    return GenerationIsOver();
+  }
   if (returned_) {
     return FailedPreconditionError(
         "the job is finished: nothing can be committed or reduced after elastic_finish or "
         "elastic_run has returned");
   }
-  return call_ && !call_over_ ? OkStatus() : GenerationIsOver();
+  return call_ ? OkStatus() : GenerationIsOver();
 }
 
 // ---- join ----------------------------------------
@@ -146,7 +149,8 @@ Status Member::CommitNext(const StatusOr<uint64_t>& digest, uint64_t step, Deadl
     items_->Committed();
   }
   if (!status.ok() && status.code() != StatusCode::kAborted && fatal_.ok()) {
-    GiveUp(status);  // the core is still in the middle of this commit, so there is no other
+    // The core is still in the middle of this commit, so there is no other.
+    status.code() == StatusCode::kInvalidArgument ? GiveUpProgram(status) : GiveUp(status);
   }
   SetProgramPhase(Phase::kOutside);
   return status;
@@ -212,6 +216,18 @@ void Member::PublishCommit() {
   FeedFromProgram(worker_event::CopyDone{commit_.state});
 }
 
+// ---- stop ----------------------------------------
+
+void Member::RequestStop() {
+  MutexLock lock(mutex_);
+  Feed(worker_event::StopWanted{kStopByProgram});
+}
+
+bool Member::stop_requested() {
+  MutexLock lock(mutex_);
+  return stop_requested_;
+}
+
 // ---- finish ----------------------------------------
 
 // Peers that still wait for this rank in a collective would wait for ever. Whatever hinders it ends
@@ -252,52 +268,6 @@ Status Member::Finish(Deadline deadline) {
                        "a member was lost before all had finished: the function runs again "
                        "in the next generation")
                  : OutOfTime("waiting for the other members to finish");
-}
-
-// ---- collectives ----------------------------------------
-
-StatusOr<std::shared_ptr<Communicator>> Member::BeginCollective(Reach reach, Phase phase) {
-  MutexLock lock(mutex_);
-  RETURN_IF_ERROR(CallStatus());
-  const Wires* wires = WiresOf(call_->id);
-  if (wires == nullptr) {
-    return GenerationIsOver();
-  }
-  const std::shared_ptr<Communicator> communicator = wires->main;
-  if (reach == Reach::kWorld) {
-    Feed(worker_event::CollectiveWanted{call_->id});
-    communicator->Contribute(contribution_);
-  }
-  SetProgramPhase(phase);
-  return communicator;
-}
-
-// A broken connection is an accusation, not yet a loss: the server decides, and the generation that
-// follows, with or without that peer, is entered by the next join (P18).
-Status Member::EndCollective(Reach reach, const Communicator& communicator, const Status& status) {
-  MutexLock lock(mutex_);
-  SetProgramPhase(Phase::kOutside);
-  if (status.ok() && reach == Reach::kWorld) {
-    FeedFromProgram(worker_event::Agreed{communicator.generation(), communicator.agreed()});
-    return fatal_;
-  }
-  if (status.code() == StatusCode::kUnavailable) {
-    call_over_ = true;
-    RingLoop();
-    if (const auto peer = communicator.broken_peer(); peer) {
-      FeedFromProgram(worker_event::PeerBroken{communicator.generation(), *peer});
-    }
-    return AbortedError(StrCat(status.message(), "; waiting for the next generation"));
-  }
-  if (status.code() == StatusCode::kAborted) {
-    return GenerationIsOver();
-  }
-  if (!communicator.failure().ok() && fatal_.ok()) {
-    // Ranks that do not make the same calls, or a deadline in mid-message: no generation mends
-    // that, and the peers wait for this one until its connections end.
-    GiveUp(status);
-  }
-  return status;
 }
 
 }  // namespace elastic::internal

@@ -156,7 +156,7 @@ Status Member::Synchronise(Deadline deadline) {
   }
   uint64_t digest = 0;
   RETURN_IF_ERROR(Collective(
-      Reach::kNotWorld,
+      {Reach::kNotWorld, 0},
       [&](Communicator& communicator) -> Status {
         ASSIGN_OR_RETURN(digest, TakeFirstState(communicator, deadline));
         return OkStatus();

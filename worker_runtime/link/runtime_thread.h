@@ -54,6 +54,7 @@ class RuntimeThread {
   void DoLinkWork();
   void Do(const WorkerAction& action);
   void Connect(const Roster& roster);
+  void ConnectMore(const Member::Wanted& wanted);
   void EdgesFailed(const GenerationId& generation, const Context::Failure& failure);
   void RetryEdges(const worker_action::RetryEdges& retry);
   void Ask(const worker_action::Fetch& fetch);

@@ -48,7 +48,7 @@ std::future<Status> PlayedWorker::Finish() {
 
 std::future<Status> PlayedWorker::Sum(int64_t* value) {
   return std::async(std::launch::async, [this, value] {
-    return session_->AllReduce(value, value, 1, DataType::kInt64, ReduceOp::kSum, std::nullopt);
+    return session_->AllReduce(value, value, 1, DataType::kInt64, ReduceOp::kSum, {});
   });
 }
 
