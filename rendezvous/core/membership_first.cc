@@ -93,8 +93,13 @@ void Membership::State::CheckFirstRound() {
       (report.joined ? round.joined : round.starting) += present ? 1 : 0;
     } else if (!report.joined && report.exit && !report.released) {
       (report.exit->ok() ? round.left : report.exit->signalled ? round.killed : round.crashed) += 1;
-      round.ends[ToString(*report.exit)].push_back(
-          StrCat(hosts[static_cast<size_t>(worker.host)].spec.name, ":", report.slot));
+      std::vector<std::string>& places = round.ends[ToString(*report.exit)];
+      // A killed program may have been started again, and killed again, in the same place.
+      const std::string place =
+          StrCat(hosts[static_cast<size_t>(worker.host)].spec.name, ":", report.slot);
+      if (std::ranges::find(places, place) == places.end()) {
+        places.push_back(place);
+      }
     }
   }
   const int slots_ended = static_cast<int>(first_deaths.size());
