@@ -117,17 +117,16 @@ def EqualCrashesOfAllRanksAreToldOnceWithTheirRanks(context):
     arguments = ["--steps", 1000, "--step-us", 2000]
     with context.oracle_job(arguments) as job:
         before = job.wait_size(4)
-        for worker in before.members:
-            job.kill(worker.pid)
+        job.kill_all([worker.pid for worker in before.members])
         line = job.wait_line(r"generation \d+: .*, from step .*, because", 20)
         cause = line.text.split("because ", 1)[1]
-        assert cause.count("died: signal 9 (SIGKILL)") == 1, cause
-        assert all(f"rank {rank} " in cause for rank in range(4)), cause
-        # At once those of the host that was heard first, then all others.
-        told = [line.text for line in job.lines if re.search(r"warning: rank.* died", line.text)]
-        assert len(told) <= 2, told
-        assert all(sum(f"rank {rank} " in text for text in told) == 1 for rank in range(4)), told
+        assert cause.count("died: signal 9 (SIGKILL)") <= 1, cause
         job.expect_exit(0, 60)
+        # Together where one generation lost them; the next one is often formed within milliseconds,
+        # and tells its own. None is told twice.
+        told = [line.text for line in job.lines if re.search(r"warning: rank.* died", line.text)]
+        assert all(sum(f"pid {worker.pid})" in text for text in told) == 1
+                   for worker in before.members), told
         context.check_oracle(job, arguments)
 
 
