@@ -91,7 +91,7 @@ TEST_CASE("EveryWorldCollectiveCarriesWhatAllRanksContributed") {
     }
   });
   for (const std::string& text : wrong) {
-    CHECK(text == "");
+    CHECK(text.empty());
   }
 }
 

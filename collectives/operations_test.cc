@@ -128,7 +128,7 @@ void CheckReductions(Group& group, const std::vector<Reduction>& reductions) {
     }
   });
   for (const std::string& text : wrong) {
-    CHECK(text == "");
+    CHECK(text.empty());
   }
 }
 

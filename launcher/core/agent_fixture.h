@@ -122,6 +122,13 @@ class Fixture {
   AgentStore::Answers answers;
 
  private:
+  std::string Answered(const AgentStore::Answer& call) {
+    answers.push_back(call);
+    return "answer " + std::to_string(call.request) + " of " + ToString(call.process) + ": " +
+           (call.code == StatusCode::kOk ? "OK " + call.bytes
+                                         : std::string(StatusCodeName(call.code)));
+  }
+
   template <class Add>
   std::string Carry(const AgentAction& action, const Add& add) {
     using namespace agent_action;
@@ -167,11 +174,7 @@ class Fixture {
       return "forget " + ToString(forget->process);
     }
     if (const auto* answer = std::get_if<AnswerStore>(&action)) {
-      const AgentStore::Answer& call = answer->answer;
-      answers.push_back(call);
-      return "answer " + std::to_string(call.request) + " of " + ToString(call.process) + ": " +
-             (call.code == StatusCode::kOk ? "OK " + call.bytes
-                                           : std::string(StatusCodeName(call.code)));
+      return Answered(answer->answer);
     }
     if (std::holds_alternative<Report>(action)) {
       report = core.MakeReport(now);

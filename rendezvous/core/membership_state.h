@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -246,6 +247,7 @@ struct Membership::State {
   Wait CurrentWait() const;  // membership_wait.cc
   JobState CurrentJobState() const;
   Held NewestHeld() const;
+  void HostDeadlines(const std::function<void(Instant)>& at) const;
   std::optional<Instant> NextDeadline() const;                          // membership_tick.cc
   Orders OrdersFor(int host, const std::vector<int32_t>& slots) const;  // directive.cc
   bool StoreOpen(const GenerationId& generation) const;                 // membership_store.cc

@@ -43,6 +43,23 @@ void Membership::State::UpdateCounted() {
   }
 }
 
+void Membership::State::HostDeadlines(const std::function<void(Instant)>& at) const {
+  for (const Host& host : hosts) {
+    if (host.connection && host.counted) {
+      at(LastHeard(host.agent) + spec.heartbeat_timeout);
+      if (host.directive_sequence > host.last.acked_directive) {
+        at(host.ack_reference + spec.heartbeat_timeout);
+      }
+    }
+    if (!host.counted && host.agent.value != 0) {
+      at(OrphansEnd(host.agent));
+    }
+    if (!host.connection && host.stream_ended) {
+      at(*host.stream_ended + kStreamReturnWindow);
+    }
+  }
+}
+
 // Only times at which something may change, and only future ones: all that lies in the past has
 // been acted upon by the step that came then.
 std::optional<Instant> Membership::State::NextDeadline() const {
@@ -60,20 +77,7 @@ std::optional<Instant> Membership::State::NextDeadline() const {
     at(*launcher_gone + kLauncherReturnWindow);
   }
   at(link_trusted_from);
-  for (const Host& host : hosts) {
-    if (host.connection && host.counted) {
-      at(LastHeard(host.agent) + spec.heartbeat_timeout);
-      if (host.directive_sequence > host.last.acked_directive) {
-        at(host.ack_reference + spec.heartbeat_timeout);
-      }
-    }
-    if (!host.counted && host.agent.value != 0) {
-      at(OrphansEnd(host.agent));
-    }
-    if (!host.connection && host.stream_ended) {
-      at(*host.stream_ended + kStreamReturnWindow);
-    }
-  }
+  HostDeadlines(at);
   for (const Crashes& equal : crashes) {
     at(equal.due);
   }
