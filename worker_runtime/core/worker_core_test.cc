@@ -127,6 +127,10 @@ TEST_CASE("A newcomer enters a prepared generation only when a holder tells it (
     worker.before_exchange = Word(0, 2);
     CHECK(worker.Feed(StateOffered{Grown().id, Version(1, 3)}) == "word 0,2; disconnect 2");
   }
+  SECTION("an older one is closed at this very moment: the offer comes only once") {
+    worker.before_exchange = Word(0, 1);
+    CHECK(worker.Feed(StateOffered{Grown().id, Version(1, 3)}) == "word 0,1; word 2,0; accept");
+  }
   SECTION("the holder is lost") {
     CHECK(worker.Feed(FetchFailed{Grown().id, kSelf}) == "fetch 2 from 2.1");
   }

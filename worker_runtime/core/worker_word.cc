@@ -51,6 +51,13 @@ void WorkerCore::State::ResolveCas(const worker_action::Cas& cas) {
   if (word.generation == cas.to.generation && fetch.generation == cas.generation) {
     fetch.accepted = true;
     Emit(worker_action::AcceptState{cas.generation});
+    return;
+  }
+  // The agent closed an older generation at this very moment. The offer stands, and comes once
+  // only.
+  const bool outside = word.generation.value == 0 && !word.fenced;
+  if (outside && word.commits < cas.to.generation.value && fetch.generation == cas.generation) {
+    EmitCas(cas.to, cas.generation);
   }
 }
 
