@@ -73,5 +73,8 @@ inline constexpr Duration kOrphanLimitInProcess =
     std::chrono::seconds(30);  // server inside elastic-run
 inline constexpr Duration kOrphanLimitStanding = std::chrono::minutes(10);
 inline constexpr int kNoProgressLimitDefault = 3;
+// What kills several workers need not kill them at once: a loss this soon after a generation was
+// installed belongs to the loss before, if those who are lost were there already.
+inline constexpr Duration kIncidentWindow = std::chrono::milliseconds(200);
 
 }  // namespace elastic::internal

@@ -133,8 +133,16 @@ std::string Membership::State::FarEnds(WorkerIncarnation id) const {
 
 // A crash loop: generation after generation fails without one more committed step.
 bool Membership::State::NoProgress(const Plan& plan) {
-  failures_without_progress = plan.resume.version > progress ? 0 : failures_without_progress + 1;
-  progress = std::max(progress, plan.resume.version);
+  if (plan.resume.version > progress) {
+    failures_without_progress = 0;
+    progress = plan.resume.version;
+    made_progress.clear();
+    for (const Worker* worker : members) {
+      made_progress.insert(worker->report.incarnation);
+    }
+  } else if (!SameIncident()) {
+    ++failures_without_progress;
+  }
   if (spec.no_progress_limit == 0 || failures_without_progress < spec.no_progress_limit) {
     return false;
   }
@@ -146,6 +154,15 @@ bool Membership::State::NoProgress(const Plan& plan) {
       StopMode::kGraceful);
   ending->before_cause = before;
   return true;
+}
+
+// Recovery is faster than, say, the end of a host's processes one after the other.
+bool Membership::State::SameIncident() const {
+  const auto was_there = [&](const Worker* worker) {
+    const WorkerIncarnation id = worker->report.incarnation;
+    return !Marked(id) || made_progress.contains(id);
+  };
+  return now < installed_at + kIncidentWindow && std::ranges::all_of(members, was_there);
 }
 
 void Membership::State::InstallSuccessor(const Plan& plan) {

@@ -277,6 +277,7 @@ struct Membership::State {
   bool LossKnown() const;
   bool AccusationsSettled(Plan& plan) const;
   bool NoProgress(const Plan& plan);
+  bool SameIncident() const;
   static bool SameWorkers(const Roster& roster, const std::vector<Candidate>& candidates);
   void Learn(Host& host, const AgentReport& report);  // membership_relearn.cc
   void Adopt(const JournalRecord& record);
@@ -349,9 +350,10 @@ struct Membership::State {
   int broken_links = 0;                 // resets in a row by accusations of living workers
   Instant last_broken_link{};
   int failures_without_progress = 0;
-  StateVersion progress;                 // newest version known at the last failure
-  std::optional<Relearning> relearning;  // restarted without a record: P1's wait
-  bool relearnt_in_part = false;         // an end of the job did not wait for all to speak
+  StateVersion progress;                      // newest version known at the last failure
+  std::set<WorkerIncarnation> made_progress;  // members of the generation that committed it
+  std::optional<Relearning> relearning;       // restarted without a record: P1's wait
+  bool relearnt_in_part = false;              // an end of the job did not wait for all to speak
   bool from_record = false;  // what is installed is known by name, its members not yet by a report
 
   std::map<std::pair<int, int32_t>, int> first_deaths;  // before any generation, by slot
