@@ -72,7 +72,8 @@ struct Process {
   GenerationId call;
   bool call_over = false;
   Roster call_roster;
-  uint64_t step = 0;  // newest step that the program's call has committed
+  uint64_t step = 0;     // newest step that the program's call has committed
+  StateVersion copying;  // by the program, for a commit that was not answered yet
   std::optional<worker_action::Open> offered;
   std::set<GenerationNumber> synced;
 

@@ -1,4 +1,6 @@
 // The user's program in run(): sync, compute, commit, return, again and again.
+#include <utility>
+
 #include "tests/sim/sim.h"
 
 namespace elastic::internal::sim {
@@ -122,7 +124,11 @@ void Sim::CopyState(Process& process, StateVersion version) {
     Violate(StrCat("G6 worker ", ToString(process.id), " commits ", ToString(version),
                    " with a step computed in generation ", process.call.number.value));
   }
+  process.copying = version;
   ToProcess(process.id, Between(20, 3000), [this, version](Process& at) {
+    if (std::exchange(at.copying, {}) != version) {
+      return;  // told to leave: the program makes no copy for a commit that was answered
+    }
     const Roster& roster = at.call_roster;
     const bool first =
         version.commits == 1 && roster.kind == GenerationKind::kInstalled && !roster.resume.valid();
@@ -139,6 +145,7 @@ void Sim::CopyState(Process& process, StateVersion version) {
 }
 
 void Sim::CommitReturned(Process& process, bool committed) {
+  process.copying = {};
   if (committed) {
     ghost_.Returned(process.page.held.version);
     Compute(process);
