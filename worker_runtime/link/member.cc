@@ -3,6 +3,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "rendezvous/base/hash.h"
 #include "rendezvous/base/log.h"
 #include "rendezvous/base/real_clock.h"
@@ -271,8 +273,20 @@ void Member::EdgesFailed(const GenerationId& generation, const Context::Failure&
                                  .what = failure.status.message()});
 }
 
+// The core has asked anew, but the runtime's thread has not come to it: what the connection before
+// gives is not for the fetch that the core knows. An offer that was taken for it would be accepted
+// on a connection that is about to be closed.
+bool Member::FetchIsReplaced() const {
+  return std::ranges::any_of(link_work_, [](const WorkerAction& action) {
+    return std::holds_alternative<worker_action::Fetch>(action);
+  });
+}
+
 void Member::StateOffered(const GenerationId& generation, const Context::Offer& offer) {
   MutexLock lock(mutex_);
+  if (FetchIsReplaced()) {
+    return;
+  }
   offered_bytes_ = offer.bytes;
   Feed(worker_event::StateOffered{generation, offer.held});
 }
@@ -298,12 +312,16 @@ void Member::StateCame(const GenerationId& generation, const Held& held) {
   MutexLock lock(mutex_);
   filling_ = false;
   FeedWord();
-  Feed(worker_event::StateCame{generation, held});
+  if (!FetchIsReplaced()) {
+    Feed(worker_event::StateCame{generation, held});
+  }
 }
 
 void Member::FetchFailed(const GenerationId& generation, WorkerIncarnation holder) {
   MutexLock lock(mutex_);
-  Feed(worker_event::FetchFailed{generation, holder});
+  if (!FetchIsReplaced()) {
+    Feed(worker_event::FetchFailed{generation, holder});
+  }
 }
 
 std::deque<WorkerAction> Member::TakeLinkWork() {

@@ -147,6 +147,7 @@ class Member final : public StateSource {
   };
 
   void Feed(const WorkerEvent& event) REQUIRES_LOCK(mutex_);
+  bool FetchIsReplaced() const REQUIRES_LOCK(mutex_);
   void FeedWord() REQUIRES_LOCK(mutex_);
   // Feed by U: also wakes R for the work that is its.
   void FeedFromProgram(const WorkerEvent& event) REQUIRES_LOCK(mutex_);

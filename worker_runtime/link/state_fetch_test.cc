@@ -4,6 +4,9 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "collectives/transport/socket.h"
 #include "collectives/transport/wire.h"
@@ -40,14 +43,57 @@ class PlayedHolder {
   // Takes the next fetch and offers `held`.
   void Offer(const Held& held) {
     Await(listener_.socket.get());
-    asker_ = Accept(listener_.socket.get());
-    REQUIRE(asker_.valid());
-    HelloBytes hello;
-    Receive(hello.data(), hello.size());
-    REQUIRE(DecodeHello(hello)->purpose == Purpose::kFetch);
+    REQUIRE(TakeHello()->purpose == Purpose::kFetch);
+    SendOffer(held);
+  }
+  void AwaitFetch() {
+    std::optional<Hello> hello;
+    while (!hello || hello->purpose != Purpose::kFetch) {
+      Await(listener_.socket.get());
+      hello = TakeHello();
+    }
+  }
+  void SendOffer(const Held& held) {
     const ReplyBytes reply =
         Encode(Reply{.verdict = ReplyVerdict::kOffered, .held = held, .bytes = sizeof numbers_});
     REQUIRE(send(asker_.get(), reply.data(), reply.size(), MSG_NOSIGNAL) == kReplyBytes);
+  }
+  // The next caller becomes the asker; nothing if it has hung up already.
+  std::optional<Hello> TakeHello() {
+    asker_ = Accept(listener_.socket.get());
+    REQUIRE(asker_.valid());
+    HelloBytes bytes;
+    for (size_t got = 0; got < bytes.size();) {
+      Await(asker_.get());
+      const ssize_t part = recv(asker_.get(), bytes.data() + got, bytes.size() - got, 0);
+      if (part <= 0) {
+        return std::nullopt;
+      }
+      got += static_cast<size_t>(part);
+    }
+    return DecodeHello(bytes);
+  }
+  // Offers to whoever asks for the state of `generation`, until one of them goes ahead.
+  void OfferUntilGoAhead(GenerationNumber generation, const Held& held) {
+    std::vector<UniqueFd> others;  // edges, and fetches of other generations, have no answer
+    while (true) {
+      std::array<pollfd, 2> waits{pollfd{listener_.socket.get(), POLLIN, 0},
+                                  pollfd{asker_.get(), POLLIN, 0}};
+      REQUIRE(poll(waits.data(), waits.size(), 5000) > 0);
+      std::byte word{};
+      if (waits[1].revents != 0 && recv(asker_.get(), &word, 1, 0) == 1) {
+        REQUIRE(word == kGoAhead);
+        return;
+      }
+      UniqueFd before = std::move(asker_);
+      Await(listener_.socket.get());
+      const std::optional<Hello> hello = TakeHello();
+      if (hello && hello->purpose == Purpose::kFetch && hello->generation.number == generation) {
+        SendOffer(held);
+      } else {
+        others.push_back(std::exchange(asker_, std::move(before)));
+      }
+    }
   }
   void AwaitGoAhead() {
     std::byte word{};
@@ -155,6 +201,36 @@ TEST_CASE(
   holder.Send(0, sizeof(Numbers));
   REQUIRE(Result(joined).ok());
   REQUIRE(newcomer.worker.agent().held() == holder.held());
+}
+
+TEST_CASE("An offer is not taken for the fetch that has replaced the one it answers (P25)") {
+  for (int round = 0; round < 40; ++round) {
+    Newcomer newcomer;
+    PlayedHolder& holder = newcomer.holder;
+    ScriptedAgent& agent = newcomer.worker.agent();
+    auto joined = newcomer.Join(std::chrono::seconds(20));
+    RosterEntry own = agent.AwaitReady();
+    own.previous_rank = -1;
+    RosterEntry member = holder.entry();
+    member.role = Role::kWorker;
+    member.rank = 0;
+    member.previous_rank = 0;
+    member.holds_resume = false;
+    const auto prepared = [&](uint32_t number) {
+      return MakeRoster({.number = number, .parent = 1, .kind = GenerationKind::kPrepared},
+                        {member, own});
+    };
+    agent.SendRoster(prepared(2));
+    holder.AwaitFetch();
+    // All in the same moment: a second successor, the first one again, and that one's offer.
+    agent.SendRoster(prepared(3));
+    agent.SendRoster(prepared(2));
+    holder.SendOffer(holder.held());
+    holder.OfferUntilGoAhead(GenerationNumber{2}, holder.held());
+    holder.Send(0, sizeof(Numbers));
+    agent.Send(local::MakeFrame(local::FrameKind::kLeave));
+    REQUIRE(Result(joined).code() != StatusCode::kDeadlineExceeded);
+  }
 }
 
 }  // namespace elastic::internal::testing
