@@ -1,6 +1,3 @@
-#include <sys/eventfd.h>
-#include <cerrno>
-
 #include "rendezvous/base/log.h"
 #include "worker_runtime/solo_session.h"
 
@@ -32,26 +29,12 @@ StatusOr<LoopEvent> SoloSession::Poll() {
 }
 
 StatusOr<int> SoloSession::EventFd() {
-  if (!loop_fd_.valid()) {
-    loop_fd_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!loop_fd_.valid()) {
-      return ErrnoError(errno, "eventfd for elastic_event_fd");
-    }
-    RingLoop();
-  }
-  return loop_fd_.get();
+  StatusOr<int> descriptor = loop_bell_.Descriptor();
+  RingLoop();
+  return descriptor;
 }
 
-void SoloSession::RingLoop() {
-  if (!loop_fd_.valid()) {
-    return;
-  }
-  eventfd_t rings = 0;
-  (void)eventfd_read(loop_fd_.get(), &rings);
-  if (!joined_ || done_) {
-    (void)eventfd_write(loop_fd_.get(), 1);
-  }
-}
+void SoloSession::RingLoop() { loop_bell_.Ring(!joined_ || done_); }
 
 Status SoloSession::Put(const std::string& key, std::string value, Deadline) {
   const auto [at, added] = store_.try_emplace(key, value);

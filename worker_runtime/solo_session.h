@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rendezvous/base/unique_fd.h"
+#include "worker_runtime/link/loop_bell.h"
 #include "worker_runtime/session.h"
 #include "worker_runtime/state_memory.h"
 
@@ -63,7 +63,7 @@ class SoloSession final : public Session {
   int created_ = 0;  // communicators
   bool joined_ = false;
   bool done_ = false;
-  UniqueFd loop_fd_;
+  LoopBell loop_bell_;
   std::map<std::string, std::string> store_;
   std::atomic<bool> stop_wanted_ = false;
   bool stop_requested_ = false;

@@ -1,7 +1,10 @@
 #include "rendezvous/server/rendezvous_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <iostream>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -20,7 +23,7 @@ constexpr int kExitUsage = static_cast<int>(JobExit::kUsage);
 // As they stand on the command line.
 struct Words {
   std::string job_id = "job";
-  int np = 0;
+  std::optional<int> np;
   std::optional<int> min_np;
   std::optional<int> max_np;
   std::string hosts;
@@ -67,17 +70,17 @@ StatusOr<RendezvousFlags> Weigh(const Words& words) {
   RendezvousFlags flags;
   JobSpec& job = flags.job;
   job.job_id = words.job_id;
-  job.np = words.np;
-  job.min_np = words.min_np.value_or(words.np);
-  job.max_np = words.max_np.value_or(words.np);
+  job.np = words.np.value_or(0);
+  job.min_np = words.min_np.value_or(job.np);
+  job.max_np = words.max_np.value_or(job.np);
   job.no_progress_limit = words.no_progress_limit;
   job.allow_restart_from_zero = words.allow_restart_from_zero;
-  flags.standing = words.np == 0 && words.hosts.empty();
+  flags.standing = !words.np && words.hosts.empty();
   RETURN_IF_ERROR(FillTimes(words, job));
   if (!flags.standing) {
-    if (words.np == 0 || words.hosts.empty()) {
+    if (!words.np || words.hosts.empty()) {
       return InvalidArgumentError(StrCat(
-          words.np == 0 ? "--np" : "-H", " is missing: a job of this server's own needs --np and ",
+          !words.np ? "--np" : "-H", " is missing: a job of this server's own needs --np and ",
           "-H; without both it stands and waits for jobs of elastic-run --rendezvous"));
     }
     ASSIGN_OR_RETURN(job.hosts, ParseHostList(words.hosts));
@@ -170,7 +173,13 @@ ParsedFlags ParseRendezvousFlags(int argc, const char* const* argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::Success& success) {
-    return {.exit_code = app.exit(success)};
+    app.exit(success);
+    if (!std::cout.flush().good()) {
+      std::fprintf(stderr, "elastic-rendezvous: %s\n",
+                   ErrnoError(errno, "write to standard output").message().c_str());
+      return {.exit_code = kExitUsage};
+    }
+    return {.exit_code = 0};
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "elastic-rendezvous: %s (--help tells more)\n", error.what());
     return {.exit_code = kExitUsage};

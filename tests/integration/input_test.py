@@ -98,7 +98,7 @@ def TheReadmeHasTheExitCodesOfHelpAndNoFlagThatHelpDoesNotKnow(context):
 
 def TextThatCannotBeWrittenIsAnError(context):
     with open("/dev/full", "w", encoding="ascii") as full:
-        for program in ("elastic-run", "elastic-ctl"):
+        for program in ("elastic-run", "elastic-ctl", "elastic-rendezvous"):
             for flag in ("--help", "--version"):
                 done = subprocess.run([context.program(program), flag], stdout=full, text=True,
                                       stderr=subprocess.PIPE, timeout=10, check=False)

@@ -171,8 +171,10 @@ void Sim::EndEdges(const Process& process, GenerationNumber up_to) {
   }
   for (auto& [id, other] : processes_) {
     for (auto& [number, links] : other.links) {
+      // A number may have been issued again: the link is of the roster that had it before.
       const Roster* roster = ghost_.Find(number);
-      if (number <= up_to && roster != nullptr && !other.edges[number].contains(process.id) &&
+      const bool known = roster != nullptr && EntryOf(*roster, process.id) != nullptr;
+      if (number <= up_to && known && !other.edges[number].contains(process.id) &&
           links.dialled.erase(process.id) > 0) {
         FailEdge(other, roster->id, NameIn(number, process.id));
       }

@@ -282,15 +282,7 @@ TEST_CASE("A newcomer enters at the commit boundary on which all members agree")
   Pair pair;
   PlayedWorker third(pair.folder, 3);
   auto joined = third.JoinUntilReady();
-  RosterEntry first = pair.first.entry();
-  RosterEntry second = pair.second.entry();
-  first.previous_rank = 0;
-  second.previous_rank = 1;
-  const Roster prepared = MakeRoster({.number = 2, .parent = 1, .kind = GenerationKind::kPrepared},
-                                     {first, second, third.entry()});
-  for (PlayedWorker* worker : {&pair.first, &pair.second, &third}) {
-    worker->agent().SendRoster(prepared);
-  }
+  pair.PrepareGrowth(third);
   uint64_t step = 1;
   while (pair.first.session().membership()->generation.value == 1) {
     REQUIRE(step < 10000);

@@ -6,7 +6,7 @@
 
 #include "rendezvous/base/hash.h"
 #include "rendezvous/base/real_clock.h"
-#include "worker_runtime/link/testing/played_worker.h"
+#include "worker_runtime/link/testing/worker_pair.h"
 
 // Whole workers whose state lies in the program's own memory.
 
@@ -54,21 +54,8 @@ struct InPlacePair {
     std::iota(made.begin(), made.end(), from);
     return made;
   }
-  void Install(const Roster& roster) {
-    for (InPlaceWorker* worker : {&first, &second}) {
-      if (roster.Find(worker->agent().self()) != nullptr) {
-        worker->agent().Reset(roster.id);
-        worker->agent().SendRoster(roster);
-      }
-    }
-  }
-  void Sum() {
-    int64_t sums[2] = {1, 2};
-    auto first_sum = first.Sum(&sums[0]);
-    auto second_sum = second.Sum(&sums[1]);
-    REQUIRE(Result(first_sum).ok());
-    REQUIRE(Result(second_sum).ok());
-  }
+  void Install(const Roster& roster) { InstallAt({&first, &second}, roster); }
+  void Sum() { SumOf(first, second); }
   // Both sum, change their values and commit.
   void Step(uint64_t step) {
     Sum();

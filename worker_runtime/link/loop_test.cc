@@ -69,15 +69,7 @@ TEST_CASE("A newcomer: a commit is wanted, then rank and size have changed, each
   REQUIRE_FALSE(Rings(session));
   PlayedWorker third(pair.folder, 3);
   auto joined = third.JoinUntilReady();
-  RosterEntry first = pair.first.entry();
-  RosterEntry second = pair.second.entry();
-  first.previous_rank = 0;
-  second.previous_rank = 1;
-  const Roster prepared = MakeRoster({.number = 2, .parent = 1, .kind = GenerationKind::kPrepared},
-                                     {first, second, third.entry()});
-  for (PlayedWorker* worker : {&pair.first, &pair.second, &third}) {
-    worker->agent().SendRoster(prepared);
-  }
+  pair.PrepareGrowth(third);
   pollfd wait{*session.EventFd(), POLLIN, 0};
   REQUIRE(poll(&wait, 1, ScriptedAgent::kPatienceMs) == 1);
   REQUIRE(Told(session) == LoopEvent::kCommitWanted);

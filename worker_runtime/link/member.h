@@ -14,6 +14,7 @@
 #include "rendezvous/base/mutex.h"
 #include "worker_runtime/core/worker_core.h"
 #include "worker_runtime/link/agent_socket.h"
+#include "worker_runtime/link/loop_bell.h"
 #include "worker_runtime/link/worker_page.h"
 #include "worker_runtime/session.h"
 #include "worker_runtime/state_items.h"
@@ -240,8 +241,7 @@ class Member final : public StateSource {
 
   bool reformed_ GUARDED_BY(mutex_) = false;     // moved at a boundary, Poll has not said so yet
   bool wanted_told_ GUARDED_BY(mutex_) = false;  // Poll has said that a commit is wanted
-  UniqueFd loop_fd_ GUARDED_BY(mutex_);          // once asked for
-  bool loop_rung_ GUARDED_BY(mutex_) = false;
+  LoopBell loop_bell_ GUARDED_BY(mutex_);
   uint32_t store_request_ GUARDED_BY(mutex_) = 0;  // of the newest put or get
   std::optional<local::StoreReply> store_reply_ GUARDED_BY(mutex_);
 

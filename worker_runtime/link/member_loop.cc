@@ -1,6 +1,3 @@
-#include <sys/eventfd.h>
-#include <cerrno>
-
 #include "rendezvous/base/log.h"
 #include "worker_runtime/link/member.h"
 
@@ -65,14 +62,9 @@ StatusOr<LoopEvent> Member::Poll() {
 
 StatusOr<int> Member::EventFd() {
   MutexLock lock(mutex_);
-  if (!loop_fd_.valid()) {
-    loop_fd_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!loop_fd_.valid()) {
-      return ErrnoError(errno, "eventfd for elastic_event_fd");
-    }
-    RingLoop();
-  }
-  return loop_fd_.get();
+  StatusOr<int> descriptor = loop_bell_.Descriptor();
+  RingLoop();
+  return descriptor;
 }
 
 // Advice is rung for once: a program that sleeps until the next ring must hear of a loss after it.
@@ -80,20 +72,7 @@ void Member::RingLoop() {
   const StatusOr<LoopEvent> event = LookForLoop();
   const bool wanted = event.ok() && *event == LoopEvent::kCommitWanted;
   wanted_told_ = wanted_told_ && wanted;
-  if (!loop_fd_.valid()) {
-    return;
-  }
-  const bool ring = wanted ? !wanted_told_ : !event.ok() || *event != LoopEvent::kContinue;
-  if (ring == loop_rung_) {
-    return;
-  }
-  loop_rung_ = ring;
-  eventfd_t rings = 0;
-  if (ring) {
-    (void)eventfd_write(loop_fd_.get(), 1);
-  } else {
-    (void)eventfd_read(loop_fd_.get(), &rings);
-  }
+  loop_bell_.Ring(wanted ? !wanted_told_ : !event.ok() || *event != LoopEvent::kContinue);
 }
 
 }  // namespace elastic::internal
