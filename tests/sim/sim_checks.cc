@@ -22,7 +22,9 @@ void Sim::ForgetUnheard(const JournalRecord& record) {
         std::ranges::find(record.prepared, id, &Roster::id) != record.prepared.end() ||
         (record.installed && record.installed->id == id) ||
         (record.parent && record.parent->id == id);
-    if (!heard && !learnt && id.server < incarnations_) {
+    // Older ones are its past, whose numbers are never issued again.
+    const bool past = record.installed && id.number < record.installed->id.number;
+    if (!heard && !learnt && !past && id.server < incarnations_) {
       Count("generation forgotten unheard");
       ghost_.Forget(id.number);
       told_.erase(id.number);
