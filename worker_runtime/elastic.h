@@ -100,6 +100,7 @@ enum class Event : int {
   kReformed = ELASTIC_REFORMED,
   kRestore = ELASTIC_RESTORE,
   kCommitWanted = ELASTIC_COMMIT_WANTED,
+  kStopAt = ELASTIC_STOP_AT,
 };
 // Where this process stands in the job.
 enum class Standing : int {

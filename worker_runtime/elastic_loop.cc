@@ -39,6 +39,7 @@ elastic_event EventOf(LoopEvent event) {
     case LoopEvent::kReformed: return ELASTIC_REFORMED;
     case LoopEvent::kRestore: return ELASTIC_RESTORE;
     case LoopEvent::kCommitWanted: return ELASTIC_COMMIT_WANTED;
+    case LoopEvent::kStopAt: return ELASTIC_STOP_AT;
   }
   return ELASTIC_CONTINUE;
 }

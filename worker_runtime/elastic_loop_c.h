@@ -59,23 +59,27 @@ typedef enum elastic_event ELASTIC_INT32 {
    * since the newest commit is dropped. Call elastic_join, which gives the next generation and the
    * state to go on from, or ELASTIC_FINISHED. Told until then. */
   ELASTIC_RESTORE = 2,
-  /* Others wait for a commit: newcomers that are ready, or workers that are to leave. Only advice,
-   * for programs that commit seldom, and ranks do not hear it at the same time: since all ranks
-   * commit equally often, they agree first (an allreduce of this flag, say). It takes up to two
-   * commits until the others are in. Told until then. */
-  ELASTIC_COMMIT_WANTED = 3
+  /* Others wait for a commit: newcomers that are ready, or somebody who wants the job to stop. Only
+   * advice, for programs that commit seldom, and ranks do not hear it at the same time: since all
+   * ranks commit equally often, they agree first (an allreduce of this flag, say). It takes up to
+   * two commits until the others are in, or all know of the stop. Told until then. */
+  ELASTIC_COMMIT_WANTED = 3,
+  /* The newest elastic_commit was the last: on all ranks the same one carried somebody's wish to
+   * stop (elastic_stop_requested). Call elastic_finish, which ends the job with that state. Told
+   * until then. */
+  ELASTIC_STOP_AT = 4
 } elastic_event;
 
 /* Says what has happened since. Never blocks; cheap enough for every step. Where more than one
- * thing has happened: RESTORE before REFORMED before COMMIT_WANTED.
+ * thing has happened: RESTORE before REFORMED before STOP_AT before COMMIT_WANTED.
  *
  * Errors: NOT_A_MEMBER before elastic_join has returned OK; INVALID_ARGUMENT for NULL; INTERNAL and
  * others when this member cannot go on (the text says why): exit. */
 ELASTIC_API elastic_status elastic_poll(elastic_event* event);
 
 /* A descriptor for poll() or epoll: readable as long as elastic_poll would answer with an error,
- * ELASTIC_RESTORE or ELASTIC_REFORMED, and from the moment at which a commit is wanted until
- * elastic_poll has said so. The library's: do not read, write or close it. Valid until
+ * ELASTIC_RESTORE, ELASTIC_REFORMED or ELASTIC_STOP_AT, and from the moment at which a commit is
+ * wanted until elastic_poll has said so. The library's: do not read, write or close it. Valid until
  * elastic_shutdown. -1 on errors, as the last status: FAILED_PRECONDITION without elastic_init;
  * RESOURCE_EXHAUSTED without free descriptors. */
 ELASTIC_API int elastic_event_fd(void);

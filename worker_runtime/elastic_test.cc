@@ -245,6 +245,11 @@ TEST_CASE("A world of one has what a program with its own loop asks for") {
   REQUIRE(runtime.Get("key", value).ok());
   REQUIRE(value == "value");
   REQUIRE(runtime.Get("nothing", value).code() == Code::kFailedPrecondition);
+  REQUIRE(runtime.RequestStop().ok());
+  REQUIRE(runtime.Commit(1).ok());
+  REQUIRE(readable());
+  REQUIRE(runtime.Poll(event).ok());
+  REQUIRE(event == Event::kStopAt);
   REQUIRE(runtime.Finish().ok());
   REQUIRE(runtime.standing() == Standing::kFinished);
   REQUIRE(readable());

@@ -35,7 +35,7 @@ struct MemberView {
 enum class Standing : uint8_t { kStarting, kWaiting, kMember, kFinished };
 
 // What the program's own loop should do next (elastic_event).
-enum class LoopEvent : uint8_t { kContinue, kReformed, kRestore, kCommitWanted };
+enum class LoopEvent : uint8_t { kContinue, kReformed, kRestore, kCommitWanted, kStopAt };
 
 // Newest recovery of this worker (control_page.h), CLOCK_BOOTTIME nanoseconds, 0: not yet.
 struct RecoveryTimes {

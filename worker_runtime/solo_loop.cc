@@ -25,7 +25,10 @@ std::vector<MemberView> SoloSession::members() const {
 }
 
 StatusOr<LoopEvent> SoloSession::Poll() {
-  return done_ ? LoopEvent::kRestore : LoopEvent::kContinue;
+  if (done_) {
+    return LoopEvent::kRestore;
+  }
+  return stop_requested_ ? LoopEvent::kStopAt : LoopEvent::kContinue;
 }
 
 StatusOr<int> SoloSession::EventFd() {
@@ -34,7 +37,7 @@ StatusOr<int> SoloSession::EventFd() {
   return descriptor;
 }
 
-void SoloSession::RingLoop() { loop_bell_.Ring(!joined_ || done_); }
+void SoloSession::RingLoop() { loop_bell_.Ring(!joined_ || done_ || stop_requested_); }
 
 Status SoloSession::Put(const std::string& key, std::string value, Deadline) {
   const auto [at, added] = store_.try_emplace(key, value);

@@ -106,6 +106,7 @@ Status SoloSession::Commit(uint64_t step, Deadline) {
   }
   step_ = step;
   stop_requested_ = stop_wanted_;
+  RingLoop();
   return OkStatus();
 }
 

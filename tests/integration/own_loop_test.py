@@ -1,6 +1,7 @@
 """Programs with a loop and a communication of their own: elastic_poll, put and get."""
 
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -67,6 +68,13 @@ def AForkedHelperIsToldAndDisturbsNothing(context):
         job.expect_exit(0, 60)
     assert job.find("helper is not refused") is None, job.output
     context.check_oracle(job, arguments)
+
+
+def AllRanksAreToldOfAStopAfterTheSameCommit(context):
+    with _job(context, ["--steps", 100000, "--stop-step", 50]) as job:
+        job.expect_exit(0, 60)
+    told = re.findall(r"own_loop: stops after step (\d+)", job.output)
+    assert len(told) == 4 and len(set(told)) == 1 and int(told[0]) in (50, 51), job.output
 
 
 def ANewcomerIsLetInByACommitThatIsMadeBecauseItIsWanted(context):

@@ -27,6 +27,7 @@ struct Options {
                  .seed = static_cast<uint64_t>(flags.Number("--seed", 1))}),
         step_time(flags.Number("--step-us", 2000)),
         put_delay(flags.Number("--put-us", 0)),
+        stop_step(static_cast<uint64_t>(flags.Number("--stop-step", 0))),
         helper(flags.Number("--helper", 0) != 0) {
     flags.Check();
   }
@@ -36,6 +37,7 @@ struct Options {
   Sampler sampler;
   std::chrono::microseconds step_time;
   std::chrono::microseconds put_delay;  // see OwnMesh::Connect
+  uint64_t stop_step;                   // the last rank asks for the job's stop there; 0: never
   bool helper;                          // forks a process that outlives what it is told
 };
 
@@ -84,6 +86,10 @@ class OwnLoop {
     }
     while (state_.current().steps < options_.steps) {
       ELASTIC_RETURN_IF_ERROR(Look());
+      if (stop_) {
+        std::printf("own_loop: stops after step %d\n", static_cast<int>(state_.current().steps));
+        break;
+      }
       ELASTIC_RETURN_IF_ERROR(Step());
     }
     log_.Write("end " + Where() + " " + std::to_string(BootNanoseconds()));
@@ -119,6 +125,7 @@ class OwnLoop {
         std::printf("own_loop: reformed\n");
         return mesh_.Connect(options_.put_delay);
       case Event::kCommitWanted: std::printf("own_loop: commit wanted\n"); return {};
+      case Event::kStopAt: stop_ = true; return {};
     }
     return {};
   }
@@ -135,6 +142,9 @@ class OwnLoop {
     }
     log_.Write("step " + Where() + " " + (text.empty() ? "-" : text));
     std::this_thread::sleep_for(options_.step_time);
+    if (now.steps + 1 == options_.stop_step && runtime_.rank() == runtime_.size() - 1) {
+      ELASTIC_RETURN_IF_ERROR(runtime_.RequestStop());
+    }
     ELASTIC_RETURN_IF_ERROR(mesh_.Sum(sums));
     OracleState& next = state_.next();
     next = now;
@@ -170,6 +180,7 @@ class OwnLoop {
   Runtime runtime_;
   State<OracleState> state_;
   OwnMesh mesh_;
+  bool stop_ = false;  // told by elastic_poll
 };
 
 }  // namespace

@@ -118,15 +118,17 @@ void WorkerCore::State::On(const worker_event::CopyDone& event) {
   EmitCas({word.generation, word.commits + 1, false, word.fenced}, committing);
 }
 
-// As for a contribution: before its own edges stand nobody gains by a commit.
+// As for a contribution: before its own edges stand nobody gains by a commit. A wish to stop counts
+// till a commit has carried it, and after a restore again.
 bool WorkerCore::CommitWanted() const {
   const State& state = *state_;
   const bool computing = state.call.valid() && !state.continuing.valid() && !state.finished;
-  return computing && std::ranges::any_of(state.rosters, [&](const auto& entry) {
-           const auto& [number, roster] = entry;
-           return roster.kind == GenerationKind::kPrepared && roster.parent == state.call.number &&
-                  (roster.Find(state.self) == nullptr || state.edges_up.contains(number));
-         });
+  const auto waits = [&](const auto& entry) {
+    const auto& [number, roster] = entry;
+    return roster.kind == GenerationKind::kPrepared && roster.parent == state.call.number &&
+           (roster.Find(state.self) == nullptr || state.edges_up.contains(number));
+  };
+  return computing && (state.stop_wanted != 0 || std::ranges::any_of(state.rosters, waits));
 }
 
 void WorkerCore::State::EndCommit(bool committed) {

@@ -233,7 +233,8 @@ class WorkerCore {
   WorkerActions Step(const WorkerEvent& event);
 
   Phase phase() const;
-  // A prepared successor waits for this rank to reach its boundary: a commit soon helps others.
+  // A prepared successor waits for this rank to reach its boundary, or somebody wants the job to
+  // stop: a commit soon helps others.
   bool CommitWanted() const;
   std::vector<std::string> BrokenInvariants() const;
 

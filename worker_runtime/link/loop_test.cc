@@ -94,6 +94,25 @@ TEST_CASE("A newcomer: a commit is wanted, then rank and size have changed, each
   REQUIRE(members[2].data.port == third.entry().data.port);
 }
 
+TEST_CASE("A wish to stop: a commit is wanted, and after it all are told, until they finish") {
+  Pair pair;
+  Session& session = pair.first.session();
+  pair.Step(1);
+  REQUIRE_FALSE(Rings(session));
+  session.RequestStop();
+  REQUIRE(Rings(session));
+  REQUIRE(Told(session) == LoopEvent::kCommitWanted);
+  REQUIRE_FALSE(Rings(session));
+  REQUIRE(Told(pair.second.session()) == LoopEvent::kContinue);
+  pair.Step(2);
+  for (Session* each : {&session, &pair.second.session()}) {
+    REQUIRE(Rings(*each));
+    REQUIRE(Told(*each) == LoopEvent::kStopAt);
+    REQUIRE(Told(*each) == LoopEvent::kStopAt);
+    REQUIRE(Rings(*each));
+  }
+}
+
 // A call of the program's thread, and the frame with which its agent is asked.
 std::future<Status> Getting(Session& session, std::string& value, Session::Deadline deadline) {
   return std::async(std::launch::async, [&session, &value, deadline]() -> Status {

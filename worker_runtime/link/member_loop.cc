@@ -46,6 +46,9 @@ StatusOr<LoopEvent> Member::LookForLoop() {
   if (reformed_) {
     return LoopEvent::kReformed;
   }
+  if (stop_requested_) {
+    return LoopEvent::kStopAt;
+  }
   return core_.CommitWanted() ? LoopEvent::kCommitWanted : LoopEvent::kContinue;
 }
 

@@ -45,7 +45,7 @@ class Trainer {
   // Till the end, or ABORTED: then what was not committed is lost, and Join is called again.
   elastic::Status Train() {
     Model model = state_.current();
-    while (state_.current().step < steps_) {
+    while (state_.current().step < steps_ && !runtime_.StopRequested()) {
       bool commit = false;
       ELASTIC_RETURN_IF_ERROR(Look(commit));
       ELASTIC_RETURN_IF_ERROR(Step(model, commit));
@@ -62,7 +62,8 @@ class Trainer {
     elastic::Event event = elastic::Event::kContinue;
     ELASTIC_RETURN_IF_ERROR(runtime_.Poll(event));
     switch (event) {
-      case elastic::Event::kContinue: break;
+      case elastic::Event::kContinue:
+      case elastic::Event::kStopAt: break;  // the loop looks at that
       case elastic::Event::kReformed:
         std::printf("rank %d of %d from here\n", runtime_.rank(), runtime_.size());
         break;
